@@ -1,4 +1,4 @@
-//! What an agent says that it can do, and how it works now: kept with its conversation, so that the next daemon knows.
+//! An agent's capabilities and current settings, recorded with its conversation for the next daemon.
 
 use crate::conversation::Verb;
 use crate::message::parsed;
@@ -11,17 +11,17 @@ use crate::schema::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What an agent said of itself.
+/// The capabilities and settings that an agent reported.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Abilities {
-    /// What it answered first.
+    /// The response to `initialize`.
     pub agent: Option<InitializeResponse>,
-    /// Its modes, and which it is in.
+    /// The modes, and the current one.
     pub modes: Option<SessionModeState>,
-    /// Its options, and what they are set to.
+    /// The options, and their current values.
     pub options: Vec<SessionConfigOption>,
-    /// Whether it was set up and has had a turn: what is set then was set by somebody since.
+    /// True once model and mode were set up and a turn began: later settings are a user's and are kept.
     pub is_set_up: bool,
     /// True while the agent may still replay a conversation that it loaded.
     pub is_replaying: bool,
@@ -30,18 +30,18 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// As they were recorded. What is not understood any more is not known.
+    /// Reads recorded abilities. A record that cannot be parsed counts as empty.
     pub fn recorded(text: Option<&str>) -> Self {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// As they are recorded.
+    /// Returns the JSON to record.
     pub fn text(&self) -> String {
-        // The protocol's types are JSON.
+        // The protocol's types always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Learns from an answer; says whether there was anything to learn.
+    /// Updates the abilities from a response. Returns false if responses to this request never change them.
     pub fn answered(&mut self, verb: Verb, asked: Option<&RawValue>, answer: &RawValue) -> bool {
         let text = answer.get();
         match verb {
@@ -80,7 +80,7 @@ impl Abilities {
         true
     }
 
-    /// Learns from an update; says whether there was anything to learn.
+    /// Updates the abilities from a session update. Returns false if it is about something else.
     pub fn updated(&mut self, update: &SessionUpdate) -> bool {
         match update {
             SessionUpdate::CurrentModeUpdate(update) => {
@@ -94,12 +94,12 @@ impl Abilities {
         true
     }
 
-    /// Whether it can go on with a conversation that it tells again.
+    /// Returns true if the agent supports `session/load`, which replays the conversation.
     pub fn loads(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.agent_capabilities.load_session)
     }
 
-    /// Whether it can go on with a conversation without telling it again.
+    /// Returns true if the agent supports `session/resume`, which replays nothing.
     pub fn resumes(&self) -> bool {
         self.agent
             .as_ref()
@@ -111,34 +111,34 @@ impl Abilities {
         (self.loads() || self.resumes()) && !self.loads_badly
     }
 
-    /// Whether it can be told that a conversation is over.
+    /// Returns true if the agent supports `session/close`.
     pub fn closes(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.agent_capabilities.session_capabilities.close.is_some())
     }
 
-    /// Its name and version.
+    /// Returns the agent's name and version.
     pub fn name(&self) -> Option<String> {
         let info = self.agent.as_ref()?.agent_info.as_ref()?;
         Some(format!("{} {}", info.title.as_ref().unwrap_or(&info.name), info.version))
     }
 
-    /// How somebody can log in: ids and names.
+    /// Returns the login methods that need no terminal: ids and names.
     pub fn logins(&self) -> Vec<(String, String)> {
         let methods = self.agent.iter().flat_map(|agent| &agent.auth_methods);
         let named = methods.filter_map(|method| match method {
             AuthMethod::Agent(method) => Some((method.id.0.to_string(), method.name.clone())),
-            // Those need a person at a terminal.
+            // The other methods need a person at a terminal.
             _ => None,
         });
         named.collect()
     }
 
-    /// The models that it offers; none, if it offers no choice.
+    /// Returns the models that the agent offers; none if it offers no choice.
     pub fn models(&self) -> Vec<String> {
         self.option_of(&SessionConfigOptionCategory::Model).map(values).unwrap_or_default()
     }
 
-    /// The model that it uses, if it says so.
+    /// Returns the current model, if the agent reports it.
     pub fn model(&self) -> Option<String> {
         match &self.option_of(&SessionConfigOptionCategory::Model)?.kind {
             SessionConfigKind::Select(select) => Some(select.current_value.0.to_string()),
@@ -146,13 +146,13 @@ impl Abilities {
         }
     }
 
-    /// Its option of a category.
+    /// Returns the agent's option of a category.
     pub fn option_of(&self, category: &SessionConfigOptionCategory) -> Option<&SessionConfigOption> {
         self.options.iter().find(|option| option.category.as_ref() == Some(category))
     }
 }
 
-/// The values that an option can be set to; none, if they are not a list.
+/// Returns the values that an option accepts; none if they are not a list.
 pub fn values(option: &SessionConfigOption) -> Vec<String> {
     let SessionConfigKind::Select(select) = &option.kind else { return Vec::new() };
     let ids = |all: &[SessionConfigSelectOption]| -> Vec<String> {
@@ -163,7 +163,7 @@ pub fn values(option: &SessionConfigOption) -> Vec<String> {
         SessionConfigSelectOptions::Grouped(groups) => {
             groups.iter().flat_map(|group| ids(&group.options)).collect()
         }
-        // A kind of list that a later version has.
+        // A kind of list from a later version of the protocol.
         _ => Vec::new(),
     }
 }

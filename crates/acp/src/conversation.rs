@@ -1,5 +1,5 @@
-//! What was asked and not answered, on either side of one adapter's pipes. It has no bytes and no clock: what it needs to
-//! go on is what a record can keep, so the next daemon goes on with the same conversation.
+//! The open requests of both sides of one adapter's pipes. This module has no bytes and no clock: a record holds all that
+//! it needs, so the next daemon can resume the conversation.
 
 use crate::message::{Message, parsed, raw};
 use crate::schema::{
@@ -13,44 +13,44 @@ use std::collections::BTreeMap;
 use tenure_core::hash::fnv64;
 use tenure_core::ids::RunId;
 
-/// What we ask of an agent.
+/// A kind of request that Tenure sends to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Which version and which abilities.
+    /// Negotiate the protocol version and the capabilities.
     Initialize,
-    /// To log in.
+    /// Log in.
     Authenticate,
-    /// A session.
+    /// Create a session.
     NewSession,
-    /// A session of earlier, told again.
+    /// Load an earlier session; the agent replays it.
     LoadSession,
-    /// A session of earlier.
+    /// Resume an earlier session without a replay.
     ResumeSession,
-    /// Which sessions there are.
+    /// List the sessions.
     ListSessions,
-    /// To let go of a session.
+    /// Close a session.
     CloseSession,
-    /// Another mode.
+    /// Set the mode.
     SetMode,
-    /// Another option.
+    /// Set an option.
     SetConfigOption,
-    /// A turn.
+    /// Begin a turn.
     Prompt,
 }
 
 impl Verb {
-    /// Its frozen word.
+    /// Returns the frozen word for records.
     pub fn word(self) -> String {
         raw(&self).get().trim_matches('"').to_owned()
     }
 
-    /// The verb with this word.
+    /// Returns the verb with this frozen word.
     pub fn of_word(word: &str) -> Option<Self> {
         serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
     }
 
-    /// Its name in the protocol.
+    /// Returns the protocol's method name.
     pub fn method(self) -> &'static str {
         match self {
             Self::Initialize => AGENT_METHOD_NAMES.initialize,
@@ -67,31 +67,31 @@ impl Verb {
     }
 }
 
-/// What an agent wants of us.
+/// A parsed request of an agent.
 #[derive(Debug, Clone)]
 pub enum Want {
-    /// To do something.
+    /// Ask for permission to run a tool.
     Permission(Box<RequestPermissionRequest>),
-    /// The text of a file.
+    /// Read a text file.
     ReadFile(ReadTextFileRequest),
-    /// A file with this text.
+    /// Write a text file.
     WriteFile(WriteTextFileRequest),
-    /// A command.
+    /// Start a command.
     CreateTerminal(CreateTerminalRequest),
-    /// What a command has printed.
+    /// Read a command's output.
     TerminalOutput(TerminalOutputRequest),
-    /// To have nothing to do with a command any more.
+    /// Release a command: kill it and forget it.
     ReleaseTerminal(ReleaseTerminalRequest),
-    /// The end of a command.
+    /// Wait for a command's exit.
     WaitForExit(WaitForTerminalExitRequest),
-    /// That a command ends.
+    /// Kill a command.
     KillTerminal(KillTerminalRequest),
-    /// What is answered with this error.
+    /// An unknown or malformed request; the error is its response.
     Nothing(Error),
 }
 
 impl Want {
-    /// What a request wants. One that is not known or not understood is answered with an error, so that the agent goes on.
+    /// Parses a request. An unknown or malformed one gets an error as its response, so that the agent can continue.
     pub fn read(method: &str, params: Option<&RawValue>) -> Self {
         let names = &CLIENT_METHOD_NAMES;
         let read = match method {
@@ -114,23 +114,24 @@ impl Want {
 /// A request of the agent.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What the answer is to name.
+    /// The request's id, which the response repeats.
     pub id: RequestId,
-    /// What it is called in the protocol.
+    /// The protocol's method name.
     pub method: String,
-    /// More of that, as it came: this is what a record keeps.
+    /// The unparsed parameters, as the record keeps them.
     pub params: Option<Box<RawValue>>,
-    /// When it was heard.
+    /// The time of receipt, in Unix milliseconds.
     pub at_ms: u64,
 }
 
 impl Asked {
-    /// What it wants.
+    /// Parses the request.
     pub fn want(&self) -> Want {
         Want::read(&self.method, self.params.as_deref())
     }
 
-    /// The run of a command or the question to somebody that comes of it: the same, whoever goes on with it.
+    /// Returns the id of the run or the approval request that this request causes. It is derived from the request, so
+    /// another driver computes the same id.
     pub fn consequence(&self, adapter: &RunId) -> RunId {
         let text = format!("{adapter} {} {}", raw(&self.id).get(), self.at_ms);
         let (one, two) = (fnv64(text.as_bytes()), fnv64(format!("{text} ").as_bytes()));
@@ -141,44 +142,44 @@ impl Asked {
     }
 }
 
-/// What a message of the agent comes to.
+/// The meaning of a message from the agent.
 #[derive(Debug)]
 pub enum Heard {
-    /// How its session goes.
+    /// An update of the agent's session.
     Update(Box<SessionNotification>),
-    /// It wants something.
+    /// A request.
     Asked(Asked),
-    /// It answered.
+    /// A response to a request of ours.
     Answered {
-        /// To what.
+        /// The kind of our request.
         verb: Verb,
-        /// To which of those.
+        /// The id of our request.
         id: i64,
-        /// What.
+        /// The result or the error.
         answer: Result<Box<RawValue>, Error>,
     },
-    /// Nothing.
+    /// A message that is ignored.
     Ignored(Ignored),
 }
 
-/// Why a message comes to nothing.
+/// The reason why a message is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ignored {
-    /// It answers what nobody asked, or what is answered already.
-    #[error("an answer to {0}, which waits for none")]
+    /// A response to a request that was never sent, or that has its response already.
+    #[error("response to request {0}, which is not open")]
     Unasked(RequestId),
-    /// It asks under an id that is in use.
-    #[error("a second request {0} before the first is answered")]
+    /// A request with the id of another open request.
+    #[error("duplicate request id {0}: the first request is still open")]
     Repeated(RequestId),
-    /// It says something that is not known.
-    #[error("{0} is not known")]
+    /// An unknown method.
+    #[error("unknown method {0:?}")]
     Unknown(String),
-    /// It says something that is not understood.
-    #[error("{method} is not understood: {why}")]
+    /// Parameters that do not fit the method.
+    #[error("invalid parameters of {method:?}: {why}")]
     Malformed {
-        /// What it is called.
+        /// The method.
         method: String,
-        /// Why not.
+        /// The parser's error.
         why: String,
     },
 }
@@ -186,17 +187,19 @@ pub enum Ignored {
 /// A request to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What the answer will name.
+    /// The request's id, which the response repeats.
     pub id: i64,
-    /// The line that asks, with its end.
+    /// The request as a line, with its newline.
     pub line: String,
 }
 
-/// One conversation.
+/// The open requests of one conversation.
 #[derive(Debug)]
 pub struct Conversation {
     next_id: i64,
+    /// Our requests without a response.
     waiting: BTreeMap<i64, Verb>,
+    /// The agent's requests without a response.
     asked: BTreeMap<RequestId, Asked>,
 }
 
@@ -207,7 +210,7 @@ impl Default for Conversation {
 }
 
 impl Conversation {
-    /// The conversation that was left so: what was asked last, and what was not answered on either side.
+    /// Resumes a recorded conversation: the last id that was used, and the open requests of both sides.
     pub fn resumed(
         last_id: i64,
         waiting: impl IntoIterator<Item = (i64, Verb)>,
@@ -217,7 +220,7 @@ impl Conversation {
         Self { next_id: last_id + 1, waiting: waiting.into_iter().collect(), asked }
     }
 
-    /// Asks something.
+    /// Makes a request to the agent.
     pub fn ask(&mut self, verb: Verb, params: &impl Serialize) -> Question {
         let id = self.next_id;
         self.next_id += 1;
@@ -227,17 +230,17 @@ impl Conversation {
         Question { id, line }
     }
 
-    /// Whether something was asked and is not answered.
+    /// Returns true if a request of this kind is open.
     pub fn waits_for(&self, verb: Verb) -> bool {
         self.waiting.values().any(|waiting| *waiting == verb)
     }
 
-    /// What the agent wants and has not got.
+    /// Returns the agent's open requests.
     pub fn asked(&self) -> impl Iterator<Item = &Asked> {
         self.asked.values()
     }
 
-    /// Takes a message of the agent, which came then.
+    /// Takes a message that the agent sent at this time.
     pub fn hear(&mut self, message: Message, at_ms: u64) -> Heard {
         match message {
             Message::Request { id, method, params } => {
@@ -258,20 +261,20 @@ impl Conversation {
         }
     }
 
-    /// The line that answers the agent; none, if it does not wait for that (any more).
+    /// Returns the line with a response to the agent; `None` if the request is not open (any more).
     pub fn answer(&mut self, id: &RequestId, answer: Result<Box<RawValue>, Error>) -> Option<String> {
         self.asked.remove(id)?;
         Some(Message::Response { id: id.clone(), answer }.line())
     }
 }
 
-/// The line that has the agent end its turn.
+/// Returns the line that cancels the agent's turn.
 pub fn cancel(session: &SessionId) -> String {
     let params = Some(raw(&CancelNotification::new(session.clone())));
     Message::Notification { method: AGENT_METHOD_NAMES.session_cancel.to_owned(), params }.line()
 }
 
-/// Some agents answer with the number as text.
+/// Returns a response's id as a number: some agents send it as text.
 fn number(id: &RequestId) -> Option<i64> {
     match id {
         RequestId::Number(number) => Some(*number),

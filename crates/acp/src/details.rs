@@ -10,9 +10,9 @@ use tenure_core::api::{FileDiff, ToolDetails};
 use tenure_core::diff::{self, Line};
 use tenure_core::visible::{cut, plain_json, shell_line};
 
-/// Maximum length of one text where a person decides by it.
+/// Maximum length of one text in an approval request: a person decides by it.
 pub const WHOLE: usize = 256 << 10;
-/// Maximum length of one text where nobody decides by it.
+/// Maximum length of one text in the history: nobody decides by it.
 pub const TOLD: usize = 8 << 10;
 /// Maximum number of files, and of file changes, in the details.
 const FILES: usize = 50;
@@ -130,8 +130,8 @@ fn paths(input: &Value) -> Vec<String> {
     fields.filter(|(key, _)| is_path(key)).flat_map(|(_, value)| texts(value)).collect()
 }
 
-/// Adds what the agent reported of a tool call before it asked: a request need not repeat it. Returns true if there was
-/// something to add.
+/// Completes a permission request from the tool call that the agent reported before: a request need not repeat its
+/// fields. Returns true if a field was added.
 pub fn complete(asked: &mut RequestPermissionRequest, call: &ToolCall) -> bool {
     let fields = &mut asked.tool_call.fields;
     let mut added = false;
@@ -150,8 +150,8 @@ pub fn complete(asked: &mut RequestPermissionRequest, call: &ToolCall) -> bool {
     added
 }
 
-/// Returns true if an update changes a tool call that somebody is being asked about: another input or another diff.
-/// Fields that were unknown before do not count as changed.
+/// Returns true if an update changes a tool call that waits for approval: another input or another diff. Fields that
+/// were unknown before do not count as changed.
 pub fn differs(asked: &RequestPermissionRequest, input: Option<&Value>, content: &[ToolCallContent]) -> bool {
     fn diffs(content: &[ToolCallContent]) -> Vec<(&Path, &str)> {
         content

@@ -1,5 +1,5 @@
-//! Drives one conversation: hears what the adapter prints, records each step, and only then does what follows from it. A
-//! driver that is dropped at any moment can be followed by another one, made from the record.
+//! Drives one conversation: reads the adapter's output, records each step, and acts on it only after that. A driver can be
+//! dropped at any moment; another one, made from the record, continues.
 
 mod replay_wait;
 mod requests;
@@ -28,44 +28,44 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-/// How long what was said may wait to be recorded with more of it.
+/// Delay before a step is recorded, so that several messages share one transaction.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// One conversation under way.
+/// A running conversation.
 struct Driver<H> {
     host: Arc<H>,
     stream: Stream,
     conversation: Conversation,
     history: History,
     abilities: Abilities,
-    /// The parameters of what was asked about the session.
+    /// The parameters of our open requests, without prompts.
     params: HashMap<i64, Box<RawValue>>,
     /// The replay of a conversation that is loaded or was just loaded.
     replay: Option<ReplayWait>,
     turn: Option<TurnId>,
-    /// Whether the turn is being cancelled: nothing is permitted any more.
+    /// True while the turn is being cancelled: its permission requests are cancelled too.
     cancelled: bool,
-    /// Up to where the output was read; what ends before `step.heard_to` is handled.
+    /// The offset up to which the output was read. Messages that end before `step.heard_to` are handled.
     read_to: u64,
-    /// What is to be recorded.
+    /// The step to record next.
     step: Advance,
-    /// Since when something is, and whether it has waited for long enough.
+    /// The time at which the step is recorded; `None` if it is empty.
     due: Option<Instant>,
-    /// Callers that wait until the end of the replay is recorded.
+    /// The caller that waits until the end of the replay is recorded.
     replayed: Option<oneshot::Sender<()>>,
-    /// Who waits for which answer.
+    /// The callers that wait for a response, by the id of our request.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
-    /// What was answered before anybody waited for it.
+    /// Responses that came before any caller waited for them.
     unclaimed: HashMap<i64, String>,
-    /// The answers that are being found, by what they are to name.
+    /// The running tasks of the host that answer the agent's requests.
     finding: HashMap<RequestId, AbortHandle>,
-    /// Permission requests that wait for somebody's answer.
+    /// The permission requests that wait for a person.
     asking: HashMap<RequestId, Asked>,
     found: JoinSet<(RequestId, Reply)>,
     writer: mpsc::UnboundedSender<(u64, String)>,
 }
 
-/// Goes on with a conversation as it was recorded, and with the history of the turn under way.
+/// Resumes a recorded conversation, with the history of its running turn. Returns a handle, and the driver to spawn.
 pub fn go_on<H: Host>(
     host: Arc<H>,
     open: &OpenTalk,
@@ -129,9 +129,9 @@ impl<H: Host> Driver<H> {
                         if is_lost {
                             self.stream.gap();
                             self.note_loss(
-                                "a part of what the agent said was not kept: what it said then is not known",
+                                "part of the agent's output was not kept: the messages in it are lost",
                             );
-                            // It is told once.
+                            // The next driver does not report it again.
                             self.step.heard_to = at;
                         }
                         self.read_to = at;
@@ -149,7 +149,7 @@ impl<H: Host> Driver<H> {
                     self.obey(order);
                 }
                 Some(found) = self.found.join_next() => {
-                    // One that was given up is answered already.
+                    // An aborted task's request is answered already.
                     if let Ok((id, reply)) = found {
                         self.answer(&id, reply);
                     }
@@ -163,7 +163,7 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    /// Something is to be recorded: at once, or with more of it.
+    /// Schedules the recording of the step: at once, or after a short delay with later messages.
     fn is_due(&mut self, at_once: bool) {
         let now = Instant::now();
         let due = if at_once { now } else { now + GATHER };
@@ -180,7 +180,7 @@ impl<H: Host> Driver<H> {
                     messages.into_iter().for_each(|message| self.hear_message(message, cut_bytes));
                 }
                 Err(junk) if junk.why == NoMessage::TooLong => self.note_loss(&format!(
-                    "a message of the agent with {} bytes is too long and was not read",
+                    "a message of the agent is too long and was skipped: {} bytes",
                     junk.bytes
                 )),
                 Err(_) => {}
@@ -189,14 +189,14 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    /// Takes a message, of which so many bytes were left out. Nothing is done of a request that is not whole.
+    /// Handles a message, of which `cut_bytes` bytes were left out. An incomplete request is refused without any effect.
     fn hear_message(&mut self, message: Message, cut_bytes: u64) {
         if cut_bytes > 0 {
             self.note_loss(&format!(
-                "a message of the agent is too long: {cut_bytes} bytes of it are left out"
+                "a message of the agent is too long: {cut_bytes} bytes were left out"
             ));
             if let Message::Request { id, method, .. } = message {
-                let why = format!("{method} is too long: {LONGEST} bytes are the most");
+                let why = format!("the request {method:?} is too long: the maximum is {LONGEST} bytes");
                 let answer = Err(Error::invalid_request().data(Value::String(why)));
                 self.step.lines.push((Message::Response { id, answer }.line(), None));
                 return self.is_due(true);
@@ -206,7 +206,7 @@ impl<H: Host> Driver<H> {
         self.take(heard);
     }
 
-    /// Tells that something of what the agent said is lost.
+    /// Adds a note to the history: part of the agent's output is lost.
     fn note_loss(&mut self, text: &str) {
         self.history.note(Kind::Note, json!({ "text": text, "lost": true }));
         self.is_due(false);
@@ -220,7 +220,7 @@ impl<H: Host> Driver<H> {
                     self.is_due(false);
                 }
                 self.refuse_changed(&update.update);
-                // The history has it already.
+                // The history has the replayed entries already.
                 if self.is_replay(&update.update) {
                     return;
                 }
@@ -258,7 +258,7 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    /// Keeps what an answer says about the agent and its session.
+    /// Updates the abilities and the session's id from a response.
     fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
         let asked = self.params.remove(&id);
         let result = match answer {
@@ -330,7 +330,7 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    /// Records what is to be recorded, and does what follows from it.
+    /// Records the step, and then acts on it: writes its lines, answers new requests, and wakes callers.
     async fn record(&mut self) -> Result<(), Over> {
         self.due = None;
         let changes = self.history.changes();
@@ -351,7 +351,7 @@ impl<H: Host> Driver<H> {
         let done = self.host.record(step.clone()).await?;
         self.history.recorded(done.numbers);
         for (at, (line, _)) in done.at.into_iter().zip(step.lines) {
-            // A writer that is gone has no adapter any more, which is heard of elsewhere.
+            // The writer ends with the adapter, which `Host::output` reports.
             let _ = self.writer.send((at, line));
         }
         for asked in step.asked.iter().filter(|asked| !step.answered.contains(&asked.id)) {
@@ -364,7 +364,7 @@ impl<H: Host> Driver<H> {
         }
         for (id, text) in step.answers {
             match self.waiting.remove(&id) {
-                // One who has left finds it in the record.
+                // A caller that has left finds the response in the record.
                 Some(reply) => drop(reply.send(answer_of(&text))),
                 None => drop(self.unclaimed.insert(id, text)),
             }

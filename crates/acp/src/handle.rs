@@ -1,4 +1,4 @@
-//! What a driver is told, and by whom.
+//! The handle of a driver, and the orders that it sends.
 
 use crate::conversation::Verb;
 use crate::history::Kind;
@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use tenure_core::ids::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
-/// What a driver is told.
+/// An order for a driver.
 pub(crate) enum Order {
+    /// Send a request, and reply with its response. `told` are history entries that precede it.
     Ask {
         verb: Verb,
         params: Box<RawValue>,
@@ -21,24 +22,28 @@ pub(crate) enum Order {
         told: Vec<(Kind, Value)>,
         reply: oneshot::Sender<Answer>,
     },
+    /// Reply with the response to a request of an earlier driver.
     Await {
         id: i64,
         reply: oneshot::Sender<Answer>,
     },
+    /// Cancel the turn.
     Cancel(SessionId),
+    /// Reply when the replay of the recorded messages is over.
     AwaitReplay {
         recorded: Messages,
         reply: oneshot::Sender<()>,
     },
+    /// Record that the agent fails to load conversations reliably.
     NoteBadLoad,
 }
 
-/// Speaks to a driver. The driver ends when the last of these is gone, and the adapter goes on.
+/// The handle of a driver. The driver ends when the last handle is dropped; the adapter keeps running.
 #[derive(Debug, Clone)]
 pub struct Handle(pub(crate) mpsc::UnboundedSender<Order>);
 
 impl Handle {
-    /// Asks the agent something, and waits for the answer.
+    /// Sends a request to the agent, and waits for the response.
     pub async fn ask(&self, verb: Verb, params: &impl Serialize) -> Result<Answer, Over> {
         let (reply, answer) = oneshot::channel();
         let params = raw(params);
@@ -46,7 +51,7 @@ impl Handle {
         answer.await.map_err(|_| Over)
     }
 
-    /// Begins a turn, and waits for its end. What is told of it first is what was said to the agent.
+    /// Begins a turn, and waits for its end. `told` are the turn's first history entries: the prompt.
     pub async fn prompt(
         &self,
         turn: TurnId,
@@ -59,29 +64,29 @@ impl Handle {
         answer.await.map_err(|_| Over)
     }
 
-    /// Waits for the answer to a question that an earlier driver asked.
+    /// Waits for the response to a request that an earlier driver sent.
     pub async fn answer_to(&self, id: i64) -> Result<Answer, Over> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Order::Await { id, reply }).map_err(|_| Over)?;
         answer.await.map_err(|_| Over)
     }
 
-    /// Waits until the agent has replayed a conversation that it loaded, of which this is recorded, or is quiet.
+    /// Waits until the agent has replayed the recorded messages of a loaded conversation, or is silent.
     pub async fn replayed(&self, recorded: Messages) -> Result<(), Over> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Order::AwaitReplay { recorded, reply }).map_err(|_| Over)?;
         answer.await.map_err(|_| Over)
     }
 
-    /// Records that the agent does not load its conversations well.
+    /// Records that the agent fails to load conversations reliably: its idle adapter is not stopped then.
     pub fn note_bad_load(&self) {
-        // A driver that is over keeps no adapter, which is what this is about.
+        // If the driver has ended, so has its adapter: nothing is left to keep.
         let _ = self.0.send(Order::NoteBadLoad);
     }
 
-    /// Has the agent end its turn. It is the agent that does; nothing is signalled.
+    /// Asks the agent to cancel its turn. No process gets a signal.
     pub fn cancel(&self, session: SessionId) {
-        // One that is over has no turn.
+        // A driver that has ended has no turn.
         let _ = self.0.send(Order::Cancel(session));
     }
 }

@@ -1,5 +1,5 @@
-//! What happened in a turn, as entries: the pieces of a message are one, a tool call is one from its beginning to its end, a
-//! plan is one however often it changes. What was recorded is given back after a crash, and the same fold goes on.
+//! The history of a turn, as entries: one for the chunks of a message, one for a tool call from its start to its end, one
+//! for a plan with all its changes. After a crash the recorded entries are loaded, and later updates change them.
 
 use crate::schema::{
     ContentBlock, ContentChunk, MessageId, SessionUpdate, ToolCall, ToolCallContent, ToolCallId,
@@ -9,37 +9,37 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tenure_core::visible;
 
-/// A text becomes another entry when it is as long as this: an entry that grows is written anew each time.
+/// Length at which a text continues in another entry: a growing entry is rewritten each time.
 const TEXT: usize = 16 << 10;
-/// How much of what a tool says is kept, piece by piece.
+/// Maximum length of each text of a tool call.
 const PIECE: usize = 8 << 10;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// What was said to the agent.
+    /// A message to the agent.
     User,
-    /// What the agent said.
+    /// A message of the agent.
     Agent,
-    /// What the agent thought.
+    /// A thought of the agent.
     Thought,
-    /// What the agent did.
+    /// A tool call.
     Tool,
-    /// What the agent means to do.
+    /// The agent's plan.
     Plan,
-    /// What the agent wanted to do, and what was answered.
+    /// A permission request, with its answer.
     Permission,
-    /// How the agent works from now on.
+    /// A change of the agent's mode.
     Mode,
-    /// How much of its memory the agent has used.
+    /// The part of the context window that is used.
     Usage,
-    /// Something else that somebody should know.
+    /// A notice of the agent, or of Tenure.
     Note,
 }
 
 impl Kind {
-    /// Its frozen word.
+    /// Returns the frozen word.
     pub fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -55,14 +55,14 @@ impl Kind {
     }
 }
 
-/// An entry that is new, or otherwise than it was recorded.
+/// A new entry, or a changed one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The number that it was recorded under; none, if it is new.
+    /// The number of the recorded entry; `None` if the entry is new.
     pub number: Option<u64>,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// More of that.
+    /// The content.
     pub body: Value,
 }
 
@@ -85,7 +85,7 @@ enum What {
     Tool(Box<ToolCall>),
     Plan(Value),
     Usage(Value),
-    /// What the agent wants to do, by the id of its request.
+    /// A permission request; `request` is its id.
     Permission(Value),
     Other {
         kind: Kind,
@@ -107,7 +107,7 @@ impl What {
     fn body(&self) -> Value {
         match self {
             Self::Text { text, .. } => json!({ "text": text }),
-            // The protocol's types are JSON.
+            // The protocol's types always serialize.
             Self::Tool(call) => serde_json::to_value(call).unwrap_or_default(),
             Self::Plan(body) | Self::Usage(body) | Self::Permission(body) | Self::Other { body, .. } => {
                 body.clone()
@@ -115,7 +115,7 @@ impl What {
         }
     }
 
-    /// Whether nothing more can become of it.
+    /// Returns true if the entry cannot change any more.
     fn is_settled(&self) -> bool {
         match self {
             Self::Text { grows, .. } => !grows,
@@ -127,14 +127,14 @@ impl What {
     }
 }
 
-/// The history of a turn, as far as it can still change.
+/// The entries of a turn that can still change, or are not recorded yet.
 #[derive(Debug, Default)]
 pub struct History {
     open: Vec<Open>,
 }
 
 impl History {
-    /// The history of a turn of which this was recorded. A text is not gone on with: what comes is another piece.
+    /// Loads the recorded entries of a turn: numbers, kinds and bodies. Later text begins a new entry.
     pub fn resumed<'a>(recorded: impl IntoIterator<Item = (u64, &'a str, &'a str)>) -> Self {
         let open = recorded.into_iter().filter_map(|(number, kind, body)| {
             let what = match kind {
@@ -149,7 +149,7 @@ impl History {
         Self { open: open.filter(|open| !open.what.is_settled()).collect() }
     }
 
-    /// Takes an update of the agent; says whether anything came of it.
+    /// Takes an update of the agent. Returns false if it is no part of the history.
     pub fn take(&mut self, update: SessionUpdate) -> bool {
         match update {
             SessionUpdate::UserMessageChunk(chunk) => self.text(Kind::User, chunk),
@@ -173,13 +173,13 @@ impl History {
                     json!({ "severity": notice.severity, "title": notice.title, "text": notice.description });
                 self.note(Kind::Note, body);
             }
-            // What can be typed, what a session is called and how its memory is tidied is no part of what happened.
+            // Available commands, the session's title and the like are not events of a turn.
             _ => return false,
         }
         true
     }
 
-    /// Another turn begins: what the agent means to do and has used is told anew in it.
+    /// Begins another turn, with a plan and a usage entry of its own.
     pub fn next_turn(&mut self) {
         for open in &mut self.open {
             if matches!(open.what, What::Plan(_) | What::Usage(_)) {
@@ -189,19 +189,19 @@ impl History {
         self.settle_texts();
     }
 
-    /// Something that does not change.
+    /// Adds an entry that does not change.
     pub fn note(&mut self, kind: Kind, body: Value) {
         self.settle_texts();
         self.open.push(Open { number: None, changed: true, what: What::Other { kind, body } });
     }
 
-    /// The agent wants to do something: what is told of that, with the id of its request.
+    /// Adds a permission request; `request` in its body is the request's id.
     pub fn asks(&mut self, body: Value) {
         self.settle_texts();
         self.open.push(Open { number: None, changed: true, what: What::Permission(body) });
     }
 
-    /// It was answered so.
+    /// Adds the answer to a permission request.
     pub fn permitted(&mut self, request: &str, how: Value) {
         let of_request =
             |open: &&mut Open| matches!(&open.what, What::Permission(body) if body["request"] == request);
@@ -212,12 +212,12 @@ impl History {
                 }
                 *changed = true;
             }
-            // It did not ask.
+            // Not an answer to a permission request: a refused file access, for example.
             (_, how) => self.note(Kind::Permission, how),
         }
     }
 
-    /// Returns an unfinished tool call as it was last reported.
+    /// Returns the last report of an unfinished tool call.
     pub fn call(&self, id: &ToolCallId) -> Option<&ToolCall> {
         self.open.iter().find_map(|open| match &open.what {
             What::Tool(call) if call.tool_call_id == *id => Some(&**call),
@@ -225,8 +225,7 @@ impl History {
         })
     }
 
-    /// What is new or has changed since the last time, in the order of its beginning. A text that is interrupted by something
-    /// else is over.
+    /// Returns the new and changed entries since the last record, in the order in which they began.
     pub fn changes(&self) -> Vec<Change> {
         let changed = self.open.iter().filter(|open| open.changed);
         changed
@@ -234,7 +233,7 @@ impl History {
             .collect()
     }
 
-    /// The changes were recorded, the new ones under these numbers.
+    /// Marks the changes as recorded, the new entries under these numbers.
     pub fn recorded(&mut self, numbers: impl IntoIterator<Item = u64>) {
         let mut numbers = numbers.into_iter();
         for open in self.open.iter_mut().filter(|open| open.changed) {
@@ -271,7 +270,7 @@ impl History {
         self.replace(|what| matches!(what, What::Tool(call) if call.tool_call_id == id), call);
     }
 
-    /// What becomes of a tool call; of one whose beginning nobody saw, this is the beginning.
+    /// Updates a tool call. An unknown one begins with its update.
     fn tool_update(&mut self, update: ToolCallUpdate) {
         self.settle_texts();
         let id = update.tool_call_id;
@@ -290,7 +289,7 @@ impl History {
         self.tool(call);
     }
 
-    /// Puts this in the place of what it is the next state of.
+    /// Replaces the entry for which `is_same` is true; adds one if there is none.
     fn replace(&mut self, is_same: impl Fn(&What) -> bool, what: What) {
         match self.open.iter_mut().find(|open| is_same(&open.what)) {
             Some(open) => (open.what, open.changed) = (what, true),
@@ -298,6 +297,7 @@ impl History {
         }
     }
 
+    /// Ends the growing text: another entry follows it.
     fn settle_texts(&mut self) {
         for open in &mut self.open {
             if let What::Text { grows, .. } = &mut open.what {
@@ -308,12 +308,12 @@ impl History {
     }
 }
 
-/// A tool call of a bearable size: the agent has the rest.
+/// Cuts the texts of a tool call to the maximum length.
 fn cut(mut call: ToolCall) -> ToolCall {
     if call.raw_output.as_ref().is_some_and(|raw| raw.to_string().len() > PIECE) {
         call.raw_output = None;
     }
-    // The cut is visible, so that a person who is asked about the call sees that there is more.
+    // The cut is visible: a person who approves the call must see that there is more.
     match &mut call.raw_input {
         Some(Value::String(text)) => shorten(text),
         Some(raw) if raw.to_string().len() > PIECE => *raw = visible::cut(&raw.to_string(), PIECE).into(),
@@ -338,17 +338,17 @@ fn cut(mut call: ToolCall) -> ToolCall {
 }
 
 fn shorten(text: &mut String) {
-    // Every update cuts again: a text that is cut already is a little longer than `PIECE`.
+    // A cut text is a little longer than `PIECE`; a later update must not cut it again.
     if text.len() > PIECE + 100 {
         *text = visible::cut(text, PIECE).into_owned();
     }
 }
 
-/// What a picture or a sound is, without its bytes.
+/// Returns the description of an image or a sound, without its data.
 fn shortened(content: &ContentBlock) -> Value {
     let mut value = serde_json::to_value(content).unwrap_or_default();
     if let Some(data) = value.get_mut("data") {
-        *data = json!(format!("{} bytes of base64", data.as_str().map_or(0, str::len)));
+        *data = json!(format!("{} bytes of base64 left out", data.as_str().map_or(0, str::len)));
     }
     value
 }

@@ -1,4 +1,4 @@
-//! What a driver needs of whoever holds the adapter's process and its record.
+//! The driver's access to the adapter's process and its record.
 
 use crate::conversation::Asked;
 use crate::message::raw;
@@ -9,15 +9,15 @@ use std::future::Future;
 use tenure_core::ids::RunId;
 use tenure_core::talk::{Advance, Advanced, Line};
 
-/// What is answered, by the agent or to it.
+/// The result or the error of a request, in either direction.
 pub type Answer = Result<Box<RawValue>, Error>;
 
-/// What the agent is answered.
+/// The reply to a request of the agent.
 #[derive(Debug)]
 pub struct Reply {
-    /// What.
+    /// The result or the error.
     pub answer: Answer,
-    /// What is told of it, if something was permitted or refused.
+    /// The history's entry about it, if something was permitted or refused.
     pub told: Option<Value>,
 }
 
@@ -27,55 +27,55 @@ impl From<Answer> for Reply {
     }
 }
 
-/// The conversation is over: the adapter has ended, or is another's.
+/// The end of the conversation: the adapter has exited, or another daemon holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the conversation is over")]
+#[error("the conversation has ended: the adapter exited, or another daemon holds it")]
 pub struct Over;
 
-/// What an adapter printed.
+/// A part of an adapter's output.
 #[derive(Debug)]
 pub enum Output {
-    /// These bytes of its standard output, at this place.
+    /// Bytes of its stdout.
     Bytes {
-        /// Where.
+        /// The offset of the first byte.
         at: u64,
-        /// What.
+        /// The bytes.
         bytes: Vec<u8>,
     },
-    /// Nothing for us up to there: other output, or what is not kept any more.
+    /// A part without stdout: stderr, or output that is not kept any more.
     Until {
-        /// Where it goes on.
+        /// The offset after the part.
         at: u64,
-        /// Whether something is missing.
+        /// True if output is missing.
         is_lost: bool,
     },
-    /// Nothing more will come.
+    /// The end of the output.
     Over,
 }
 
-/// One adapter and its record, as whoever holds both has them.
+/// One adapter's process and its record.
 pub trait Host: Send + Sync + 'static {
-    /// What the adapter has printed from there on; waits until there is something. It may be asked again at any time.
+    /// Returns the adapter's output from this offset; waits until there is some. Cancel-safe.
     fn output(&self, from: u64) -> impl Future<Output = Output> + Send;
-    /// Up to where the adapter's input is taken.
+    /// Returns the offset up to which the adapter's stdin was accepted.
     fn input_taken(&self) -> impl Future<Output = Result<u64, Over>> + Send;
-    /// Gives the adapter a line that stands there in its input. What it has already is not given again.
+    /// Writes a line to the adapter's stdin at this offset. Bytes that were accepted before are not written again.
     fn give(&self, at: u64, line: String) -> impl Future<Output = Result<(), Over>> + Send;
-    /// The recorded lines from there on.
+    /// Returns the recorded lines from this stdin offset on.
     fn lines_from(&self, at: u64) -> impl Future<Output = Result<Vec<Line>, Over>> + Send;
     /// Records a step.
     fn record(&self, step: Advance) -> impl Future<Output = Result<Advanced, Over>> + Send;
-    /// What the agent is answered. It may take as long as a person takes.
+    /// Answers a request of the agent. This may take as long as a person takes.
     fn answer(&self, asked: Asked) -> impl Future<Output = Reply> + Send;
-    /// The question that somebody else is asked about that, if somebody is.
+    /// Returns the id of the approval request for a request of the agent, if a person is asked about it.
     fn question(&self, asked: &Asked) -> Option<RunId>;
-    /// Withdraws an approval request: the agent has changed its tool call, and was refused.
+    /// Withdraws the approval request: the agent changed its tool call and was refused.
     fn withdraw(&self, _asked: &Asked) {}
-    /// When it is, in Unix milliseconds.
+    /// Returns the time, in Unix milliseconds.
     fn now_ms(&self) -> u64;
 }
 
-/// An answer as it is recorded.
+/// Returns the text that records an answer.
 pub fn answer_text(answer: &Answer) -> String {
     match answer {
         Ok(result) => format!("{{\"result\":{}}}", result.get()),
@@ -83,7 +83,7 @@ pub fn answer_text(answer: &Answer) -> String {
     }
 }
 
-/// An answer as it was recorded.
+/// Reads a recorded answer.
 pub fn answer_of(text: &str) -> Answer {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

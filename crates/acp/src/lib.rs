@@ -1,12 +1,11 @@
-//! The Agent Client Protocol, as its client: `stream` finds the messages in what an
-//! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
-//! may do, `details` what an approval request shows, `history` what is reported, `replay` where a loaded
-//! conversation begins to be new, `turn` how a turn ended. `driver` puts
-//! these together for one adapter, by way of
-//! `host`: whoever holds processes and records implements it.
+//! The Agent Client Protocol, client side. `stream` finds the messages in an adapter's stdout, `conversation` keeps the
+//! open requests of both sides, `permission` decides permission requests, `details` collects the details that an approval
+//! request shows, `history` turns updates into entries, `replay` detects the end of a replayed conversation, `turn`
+//! reads how a turn ended. `driver` combines these for one adapter. It reaches processes and records through the trait in
+//! `host`.
 //!
 //! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
-//! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
+//! began it, so open requests are stored in rows and loaded again, and the bytes have offsets.
 
 pub mod abilities;
 pub mod conversation;

@@ -1,4 +1,4 @@
-//! One message of JSON-RPC, in or out. What stands in it is read later, by whoever knows what it should be.
+//! A JSON-RPC message, in or out. Its parameters and results stay unparsed: their type depends on the method.
 
 use crate::schema::{Error, RequestId};
 use serde::de::DeserializeOwned;
@@ -8,53 +8,53 @@ use serde_json::value::RawValue;
 /// A message.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Somebody wants an answer.
+    /// A request.
     Request {
-        /// What the answer is to name.
+        /// The id, which the response repeats.
         id: RequestId,
-        /// What is wanted.
+        /// The method.
         method: String,
-        /// More of that.
+        /// The parameters.
         params: Option<Box<RawValue>>,
     },
-    /// Somebody says something.
+    /// A notification.
     Notification {
-        /// What.
+        /// The method.
         method: String,
-        /// More of that.
+        /// The parameters.
         params: Option<Box<RawValue>>,
     },
-    /// An answer.
+    /// A response.
     Response {
-        /// To which request.
+        /// The id of the request.
         id: RequestId,
-        /// What it is.
+        /// The result or the error.
         answer: Result<Box<RawValue>, Error>,
     },
 }
 
-/// Why a line is no message.
+/// The reason why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoMessage {
-    /// It has more bytes than are read.
-    #[error("it is too long")]
+    /// The line is longer than the maximum, and its middle cannot be left out.
+    #[error("the line is too long")]
     TooLong,
-    /// Some of its bytes are missing.
-    #[error("a part of it is missing")]
+    /// Some of the line's bytes are missing.
+    #[error("part of the line is missing")]
     Incomplete,
-    /// It is not JSON.
-    #[error("it is not JSON")]
+    /// The line is not JSON.
+    #[error("the line is not JSON")]
     NotJson,
-    /// It is JSON that is no message of JSON-RPC.
-    #[error("it is no message of JSON-RPC")]
+    /// The line is JSON, but not a JSON-RPC message.
+    #[error("the line is not a JSON-RPC 2.0 message")]
     NotRpc,
 }
 
-/// A message as it stands on the wire.
+/// A message on the wire.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     jsonrpc: String,
-    // A request may have the id null; a notification has none.
+    // A request's id may be null; a notification has no id.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     id: Option<RequestId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,13 +67,13 @@ struct Envelope {
     error: Option<Error>,
 }
 
-/// What is there, though it be null.
+/// Reads a field that is present as `Some`, even if it is null.
 fn present<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
 impl Message {
-    /// The messages on a line: one, or those of a batch. In a batch, what is no message is left out.
+    /// Reads the messages on a line: one, or those of a batch. Items of a batch that are not messages are skipped.
     pub fn read(line: &[u8]) -> Result<Vec<Self>, NoMessage> {
         if line.starts_with(b"[") {
             let all: Vec<Box<RawValue>> = serde_json::from_slice(line).map_err(|_| NoMessage::NotJson)?;
@@ -101,7 +101,7 @@ impl Message {
         }
     }
 
-    /// The line that says it, with its end.
+    /// Returns the message as a line, with its newline.
     pub fn line(&self) -> String {
         let mut envelope = Envelope {
             jsonrpc: "2.0".to_owned(),
@@ -126,7 +126,7 @@ impl Message {
                 }
             }
         }
-        // Text stands in JSON without line ends, and raw values were read from JSON or made by `raw`.
+        // JSON strings have no raw line ends, so only insignificant ones, between tokens of raw values, are removed.
         let mut line = serde_json::to_string(&envelope).expect("an envelope has only strings as keys");
         line.retain(|c| c != '\n' && c != '\r');
         line.push('\n');
@@ -134,12 +134,12 @@ impl Message {
     }
 }
 
-/// What is said as JSON.
+/// Converts a value to raw JSON.
 pub fn raw(value: &impl Serialize) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).expect("what the protocol has is JSON")
+    serde_json::value::to_raw_value(value).expect("the protocol's types always serialize")
 }
 
-/// What raw JSON says, if it is what it should be; absent parameters are as none.
+/// Parses raw JSON. Absent parameters count as an empty object.
 pub fn parsed<T: DeserializeOwned>(value: Option<&RawValue>) -> Result<T, String> {
     serde_json::from_str(value.map_or("{}", RawValue::get)).map_err(|error| error.to_string())
 }

@@ -1,5 +1,5 @@
-//! The description of an ACP adapter: a process of an agent that goes on from turn to turn and speaks the Agent Client
-//! Protocol on its pipes. Read from `[agents.NAME.acp]`.
+//! Description of an ACP adapter: a process of an agent that lives for many turns and speaks the Agent Client Protocol
+//! on its pipes. Read from `[agents.NAME.acp]`.
 
 use crate::agent::{Silence, acts_unasked};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
@@ -30,59 +30,60 @@ const KEYS: [&str; 14] = [
     "install",
 ];
 
-/// An agent's ACP adapter. Made by [`adapters`], which checks it.
+/// Description of an agent's ACP adapter. [`adapters`] reads and checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adapter {
-    /// What people call the agent.
+    /// Name of the agent.
     pub name: AgentId,
-    /// The program: a name to look for, or an absolute path.
+    /// Program: a name to look up in PATH, or an absolute path.
     pub command: String,
-    /// Its arguments, as they are.
+    /// Arguments, passed unchanged.
     pub args: Vec<String>,
-    /// What it sees of the environment.
+    /// Environment of the process.
     pub env: Environment,
-    /// How long a turn may take; `None` is "no limit".
+    /// Time limit of a turn; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// How long a turn may be silent while no process of it works.
+    /// Limit of a turn's silence while none of its processes works.
     pub silence: Silence,
-    /// How it is answered when it asks before it does something.
+    /// Policy for the agent's permission requests.
     pub permissions: Permissions,
-    /// The permissions that the description sets, if it does: a session that another spawns gets no more than these.
+    /// Permissions set in the description, if any. A session that another spawns gets no more than these.
     pub permissions_given: Option<Permissions>,
-    /// The mode that is set after a session was opened.
+    /// Mode to set after a session was opened.
     pub mode: Option<String>,
-    /// The way to log in, if it wants one.
+    /// Id of the login method, if the agent needs one.
     pub auth: Option<String>,
-    /// The model, where a session names none.
+    /// Model for sessions that name none.
     pub model: Option<String>,
-    /// How long it is kept while it has nothing to do; `None` keeps it.
+    /// Time after which an idle adapter is ended; `None` keeps it.
     pub idle: Option<Duration>,
-    /// Whether its files are read and written by us; otherwise it does that itself.
+    /// True if Tenure reads and writes files for the agent; false if the agent does that itself.
     pub serves_files: bool,
-    /// How people get it.
+    /// Instructions to install the adapter.
     pub install: Option<String>,
 }
 
 impl Adapter {
-    /// Returns the argument by which the agent acts without asking anybody, if its description has one.
+    /// Returns the first argument that lets the agent act without asking, if the description has one.
     pub fn acts_unasked(&self) -> Option<String> {
         acts_unasked(&self.command, self.args.iter().map(String::as_str))
     }
 
-    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    /// Returns the silence limit of a turn with this time limit; `None` means no limit.
     pub fn no_output(&self, timeout: Option<Duration>) -> Option<Duration> {
-        // A turn in a process that is there may think as long as a fresh one.
+        // A turn in a running process may think as long as one in a fresh process.
         self.silence.limit(Begins::Fresh, timeout)
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub fn argv(&self) -> Result<Argv, BadSpec> {
         let words = std::iter::once(&self.command).chain(&self.args);
         Argv::new(words.map(|word| word.clone().into_bytes()).collect())
     }
 }
 
-/// Every adapter there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
+/// Returns the descriptions of all adapters: the built-in ones and those of the config file. `given` is the file's
+/// `agents` table.
 pub fn adapters(file: &Path, given: &RawTable) -> Described<Adapter> {
     Layers::new(file, given).each(|name, table| {
         let is_given = table.values.contains_key(ACP);
@@ -115,7 +116,7 @@ fn adapter(name: AgentId, table: &Table<'_>) -> Result<Adapter, BadAgent> {
     })
 }
 
-/// How long something may take; `None` is "no limit".
+/// Reads a time limit; `None` means no limit.
 pub(crate) fn limit(table: &Table<'_>, key: &str, otherwise: Duration) -> Result<Option<Duration>, BadAgent> {
     Ok(match table.length(key)? {
         Length::NotGiven => Some(otherwise),
@@ -124,7 +125,7 @@ pub(crate) fn limit(table: &Table<'_>, key: &str, otherwise: Duration) -> Result
     })
 }
 
-/// How long a turn may be silent.
+/// Reads the silence limit of a turn.
 pub(crate) fn silence(table: &Table<'_>) -> Result<Silence, BadAgent> {
     Ok(match table.length("no-output-timeout")? {
         Length::NotGiven => Silence::Default,
@@ -133,7 +134,7 @@ pub(crate) fn silence(table: &Table<'_>) -> Result<Silence, BadAgent> {
     })
 }
 
-/// What the agent itself calls something.
+/// Reads an id that the agent defines: of a mode, a login method or a model.
 fn id(table: &Table<'_>, key: &str) -> Result<Option<String>, BadAgent> {
     match table.text(key)? {
         Some("") => Err(table.bad(key, "it is empty: write an id, or leave it out")),

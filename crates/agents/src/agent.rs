@@ -1,4 +1,4 @@
-//! The description of a CLI agent.
+//! Description of a CLI agent.
 
 use crate::environment::Environment;
 use crate::rule::Rule;
@@ -8,38 +8,39 @@ use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
 use tenure_core::watchdog::{Begins, no_output_limit};
 
-/// A CLI agent: what to start for a turn, and how to read what it says. Made by [`crate::agents`], which checks it.
+/// Description of a CLI agent: the command of a turn, and the rules that read its output. [`crate::agents`] reads and
+/// checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// What people call it.
+    /// Name of the agent.
     pub name: AgentId,
-    /// The program: a name to look for, or an absolute path.
+    /// Program: a name to look up in PATH, or an absolute path.
     pub command: String,
-    /// The arguments of a turn in a new session.
+    /// Arguments of a turn in a new session.
     pub fresh: Vec<Argument>,
-    /// The arguments of a turn in a session that there is; `None` if the agent cannot go on with one.
+    /// Arguments of a turn in an existing session; `None` if the agent cannot resume one.
     pub resume: Option<Vec<Argument>>,
-    /// Where the prompt goes.
+    /// Way in which the agent gets the prompt.
     pub prompt: PromptGoes,
-    /// The model, where a turn names none.
+    /// Model for turns that name none.
     pub model: Option<String>,
-    /// More arguments, put where the templates say `{extra}`.
+    /// Additional arguments, inserted at `{extra}` in the templates.
     pub extra: Vec<String>,
-    /// What it sees of the environment.
+    /// Environment of the process.
     pub env: Environment,
-    /// What it is connected to.
+    /// Kind of its standard streams.
     pub terminal: Terminal,
-    /// How long a turn may take; `None` is "no limit".
+    /// Time limit of a turn; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// How long a turn may be silent.
+    /// Silence limit of a turn.
     pub silence: Silence,
-    /// What counts against silence.
+    /// Activity that counts against silence.
     pub activity: Activity,
-    /// What its standard output is.
+    /// Format of its standard output.
     pub output: Output,
 }
 
-/// Flags that let agents act without asking anybody, in lower case, as whole arguments or before a `=`.
+/// Flags that let agents act without asking, in lower case: whole arguments, or their part before a `=`.
 const UNASKED: [&str; 11] = [
     "--allow-tool",
     "--allowed-tools",
@@ -53,7 +54,7 @@ const UNASKED: [&str; 11] = [
     "-f",
     "-y",
 ];
-/// Values of other flags with the same effect.
+/// Flag values with the same effect.
 const UNASKED_VALUES: [&str; 3] = ["acceptedits", "auto_edit", "never"];
 /// Parts of flags and values with the same effect.
 const UNASKED_PARTS: [&str; 9] = [
@@ -68,17 +69,17 @@ const UNASKED_PARTS: [&str; 9] = [
     "yolo",
 ];
 
-/// Programs that ask before they fetch a package: their own `-y` says nothing about what the package does.
+/// Programs that ask before they fetch a package. Their own `-y` does not affect the package's program.
 const FETCHERS: [&str; 4] = ["bunx", "npm", "npx", "pnpx"];
 
-/// Returns the first argument by which an agent acts without asking anybody.
+/// Returns the first argument that lets an agent act without asking.
 pub(crate) fn acts_unasked<'a>(command: &str, words: impl Iterator<Item = &'a str>) -> Option<String> {
     let fetches = FETCHERS.contains(&command.rsplit('/').next().unwrap_or_default());
     let mut words = words.skip_while(|word| fetches && word.starts_with('-'));
     let is_such = |word: &&str| {
         let word = word.to_lowercase();
         let (name, value) = word.split_once('=').unwrap_or((&word, &word));
-        // `-anever` is `-a never`.
+        // `-anever` means `-a never`.
         let glued = word.strip_prefix("-a").unwrap_or_default();
         let value = value.trim_matches(['"', '\'']);
         [name, &word].iter().any(|it| UNASKED.contains(it))
@@ -89,26 +90,26 @@ pub(crate) fn acts_unasked<'a>(command: &str, words: impl Iterator<Item = &'a st
 }
 
 impl Agent {
-    /// Returns the argument by which the agent acts without asking anybody, if its description has one.
+    /// Returns the first argument that lets the agent act without asking, if the description has one.
     pub fn acts_unasked(&self) -> Option<String> {
         let templates = self.fresh.iter().chain(self.resume.iter().flatten()).flat_map(Argument::words);
         let words = templates.filter_map(Template::literal).chain(self.extra.iter().map(String::as_str));
         acts_unasked(&self.command, words)
     }
 
-    /// Returns true if a conversation of it is begun with the model that somebody asks for.
+    /// Returns true if the arguments of a new session have a place for the model.
     pub fn takes_model(&self) -> bool {
         self.fresh.iter().flat_map(Argument::words).any(|word| word.holds(Place::Model))
     }
 
-    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    /// Returns the silence limit of a turn with this time limit; `None` means no limit.
     pub fn no_output(&self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
         self.silence.limit(begins, timeout)
     }
 }
 
 impl Silence {
-    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    /// Returns the silence limit of a turn with this time limit; `None` means no limit.
     pub fn limit(self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
         match self {
             Silence::Default => Some(no_output_limit(begins, timeout, None)),
@@ -118,71 +119,71 @@ impl Silence {
     }
 }
 
-/// Where the prompt goes.
+/// Way in which an agent gets its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptGoes {
-    /// To standard input, which ends after it.
+    /// On standard input, which is closed after it.
     Stdin,
-    /// Where the templates say `{prompt}`.
+    /// In an argument, at `{prompt}` in the templates.
     Argument,
 }
 
-/// What an agent is connected to.
+/// Kind of an agent's standard streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
     /// Three pipes.
     Pipes,
-    /// A terminal of its own.
+    /// A pseudoterminal.
     Pty,
 }
 
-/// How long a turn may be silent.
+/// Silence limit of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silence {
-    /// As long as `core::watchdog` says.
+    /// Default of `core::watchdog`, a share of the turn's time limit.
     Default,
-    /// This long, within the bounds that hold for all.
+    /// This duration, within the bounds of `core::watchdog`.
     After(Duration),
-    /// As long as it likes.
+    /// No limit.
     Unlimited,
 }
 
-/// What an agent's standard output is.
+/// Format of an agent's standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The answer itself.
+    /// Plain text: the answer itself.
     Text,
-    /// A JSON object per line.
+    /// One JSON object per line.
     JsonLines(Box<Read>),
 }
 
-/// Where in the JSON lines something stands. Of several rules the first that finds something counts.
+/// Rules that find values in JSON lines. Of several rules for a value, the first that finds it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Read {
-    /// The agent's own name for its session.
+    /// Session id of the agent.
     pub session: Vec<Rule>,
-    /// A piece of a message.
+    /// Part of a message.
     pub delta: Vec<Rule>,
-    /// A message as a whole, whether it came in pieces before or not.
+    /// Complete message, even if its parts came before.
     pub message: Vec<Rule>,
-    /// The final text; a rule without a path says that the last message was it.
+    /// Final text. A rule without a path marks the last message as the final text.
     pub last: Vec<Rule>,
-    /// What went wrong.
+    /// Error message.
     pub error: Vec<Rule>,
-    /// The tokens read.
+    /// Number of input tokens.
     pub usage_input: Vec<Rule>,
-    /// The tokens written.
+    /// Number of output tokens.
     pub usage_output: Vec<Rule>,
-    /// What the figures of the usage are for.
+    /// Period that the token counts cover.
     pub usage_of: Span,
 }
 
-/// What a figure of usage is for.
+/// Period that a token count covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Span {
-    /// One step of a turn: the figures of a turn are their sum.
+    /// One step of a turn. A turn's count is the sum of its steps.
     Step,
-    /// The turn.
+    /// One turn.
     #[default]
     Turn,
     /// All turns of the session so far.

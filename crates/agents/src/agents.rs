@@ -1,4 +1,4 @@
-//! The state that sessions and ACP share.
+//! State that sessions and ACP share.
 
 use crate::acp::Adapters;
 use crate::sessions::{CallerEnvs, Turns};
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use tenure_policy::Approvals;
 use tenure_supervisor::Supervisor;
 
-/// Sessions, and what carries out their turns.
+/// Sessions, their turns in progress, and the ACP adapters.
 pub struct Agents {
-    /// The supervisor, which starts runs.
+    /// Supervisor, which starts runs.
     pub supervisor: Arc<Supervisor>,
-    /// The approval requests.
+    /// Approval requests.
     pub approvals: Arc<Approvals>,
-    /// The turns under way.
+    /// Turns in progress.
     pub turns: Turns,
     pub(crate) caller_envs: CallerEnvs,
     pub(crate) adapters: Adapters,
 }
 
 impl Agents {
-    /// No turn is under way yet.
+    /// Creates the state without any turn or adapter.
     pub fn new(approvals: Arc<Approvals>) -> Self {
         Self {
             supervisor: Arc::clone(&approvals.supervisor),

@@ -1,4 +1,4 @@
-//! Reads the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
+//! Reads and checks the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
 
 use crate::adapter::{limit, silence};
 use crate::agent::{Agent, Output, PromptGoes, Read, Span, Terminal};
@@ -34,7 +34,8 @@ const KEYS: [&str; 16] = [
 const READ_KEYS: [&str; 8] =
     ["session", "delta", "message", "final", "error", "usage-input", "usage-output", "usage-of"];
 
-/// Every CLI agent there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
+/// Returns the descriptions of all CLI agents: the built-in ones and those of the config file. `given` is the file's
+/// `agents` table.
 pub fn agents(file: &Path, given: &RawTable) -> Described<Agent> {
     Layers::new(file, given).each(|name, table| {
         let is_adapter_alone = table.values.keys().map(String::as_str).eq([ACP]);
@@ -86,7 +87,7 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
     Ok(agent)
 }
 
-/// What no single key can tell.
+/// Checks that the keys fit together.
 fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
     let templates = [("fresh", Some(&agent.fresh)), ("resume", agent.resume.as_ref())];
     for (key, arguments) in templates.into_iter().filter_map(|(key, arguments)| Some((key, arguments?))) {
@@ -106,22 +107,22 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
         }
         if (key == "resume") != holds(Place::Session) {
             return Err(table
-                .bad(key, "{session} belongs into resume, and only there: it is the session to go on with"));
+                .bad(key, "{session} must be in resume and nowhere else: it is the session to resume"));
         }
         if !agent.extra.is_empty() && !arguments.contains(&Argument::Extra) {
             return Err(
-                table.bad(key, format!("there are extra arguments and no {EXTRA}: put it where they go"))
+                table.bad(key, format!("it has no {EXTRA}: put it where the arguments of extra go"))
             );
         }
     }
     if agent.terminal == Terminal::Pty && agent.prompt == PromptGoes::Stdin {
         return Err(
-            table.bad("terminal", "on a pty the prompt would have no end: write prompt = \"argument\"")
+            table.bad("terminal", "a pty has no end of input after the prompt: write prompt = \"argument\"")
         );
     }
     let learns = matches!(&agent.output, Output::JsonLines(read) if !read.session.is_empty());
     if agent.resume.is_some() && !learns {
-        let why = "nothing says how to learn the session: write read.session with output = \"json-lines\", or resume = \"never\"";
+        let why = "the agent's session id cannot be read: write read.session with output = \"json-lines\", or resume = \"never\"";
         return Err(table.bad("resume", why));
     }
     Ok(())
@@ -146,16 +147,16 @@ fn output(table: &Table<'_>) -> Result<Output, BadAgent> {
     let below = table.table("read")?;
     below.known(&READ_KEYS)?;
     if is_text {
-        // What is built in may be switched off like this; what somebody wrote is meant.
+        // `output = "text"` disables built-in rules; rules of the config file contradict it.
         let own = below.values.iter().find(|(_, raw)| raw.line > 0);
-        let why = "there is nothing to look for in plain text: write output = \"json-lines\"";
+        let why = "rules cannot read plain text: write output = \"json-lines\"";
         return own.map_or(Ok(Output::Text), |(name, _)| Err(below.bad(name, why)));
     }
     let read = read(&below)?;
     if read.last.is_empty() {
         return Err(below.bad(
             "final",
-            "it is missing: say where the final text stands, as in \"result where type=result\"",
+            "it is missing: write a rule for the final text, as in \"result where type=result\"",
         ));
     }
     Ok(Output::JsonLines(Box::new(read)))
@@ -164,7 +165,7 @@ fn output(table: &Table<'_>) -> Result<Output, BadAgent> {
 fn read(table: &Table<'_>) -> Result<Read, BadAgent> {
     let taking = |text: &str| {
         let rule = Rule::parse(text)?;
-        let why = || format!("{text:?} takes nothing: write a path before where");
+        let why = || format!("{text:?} has no path: write one before \"where\"");
         if rule.takes() { Ok(rule) } else { Err(why()) }
     };
     let spans = [("step", Span::Step), ("turn", Span::Turn), ("session", Span::Session)];

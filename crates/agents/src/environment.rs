@@ -1,31 +1,33 @@
-//! What an agent's process sees of the environment.
+//! Environment of an agent's process.
 
 use std::collections::BTreeMap;
 use tenure_settings::described::{BadTable, Table, variable};
 
-/// The keys that describe it.
+/// Key of the variables to set.
 pub(crate) const ENV: &str = "env";
+/// Key of the variables to pass on.
 pub(crate) const ENV_PASS: &str = "env-pass";
+/// Key of the variables to remove.
 pub(crate) const ENV_REMOVE: &str = "env-remove";
 
-/// What is set, passed on and taken away for the process of an agent.
+/// Variables that an agent's process gets or must not get.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Variables to set.
     pub set: BTreeMap<String, String>,
-    /// Variables of the caller's environment, or of Tenure's own, that it gets: names, or beginnings of names with `*` at their end.
+    /// Variables to pass on from the caller's environment, or else from Tenure's own: names, or prefixes with a final `*`.
     pub pass: Vec<String>,
-    /// Variables that it must not see: names, or beginnings of names with `*` at their end.
+    /// Variables to remove: names, or prefixes with a final `*`.
     pub remove: Vec<String>,
 }
 
 impl Environment {
-    /// Whether it gets a variable of the environment that it is started from.
+    /// Returns true if the process gets this variable from the environment that it is started from.
     pub fn passes(&self, name: &str) -> bool {
         self.pass.iter().any(|pattern| is_meant(pattern, name)) && !self.removes(name)
     }
 
-    /// Whether it must not see a variable.
+    /// Returns true if the process must not get this variable.
     pub fn removes(&self, name: &str) -> bool {
         self.remove.iter().any(|pattern| is_meant(pattern, name))
     }
@@ -45,7 +47,7 @@ impl Environment {
     }
 }
 
-/// Whether a pattern means a variable.
+/// Returns true if a pattern matches a variable's name.
 fn is_meant(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),

@@ -1,4 +1,4 @@
-//! Sessions without processes, for unit tests: a supervisor whose keepers the test plays, and the agents on it.
+//! Sessions without processes, for unit tests: agents on a supervisor whose keepers the test plays.
 
 use crate::Agents;
 use serde_json::Value;
@@ -43,14 +43,14 @@ impl TestAgents {
         )
     }
 
-    /// Asks something about sessions.
+    /// Sends a sessions request as `who`.
     pub(crate) async fn ask_as(&self, who: &Requester, body: Value) -> Result<SessionsReply, Refusal> {
         let request = serde_json::from_value(body).expect("a request");
         let answered = soon(self.sessions(request, (None, who))).await?;
         Ok(answered.reply)
     }
 
-    /// Asks something about sessions as an operator.
+    /// Sends a sessions request as an operator.
     pub(crate) async fn ask(&self, body: Value) -> Result<SessionsReply, Refusal> {
         self.ask_as(&operator(), body).await
     }

@@ -1,5 +1,5 @@
-//! The descriptions as tables: the built-in ones, with the tables `[agents.NAME]` of `config.toml` laid over them key by
-//! key. What a table means is read elsewhere.
+//! Descriptions as tables: the built-in ones, with the tables `[agents.NAME]` of `config.toml` merged over them key by
+//! key. Other modules interpret the tables.
 
 use crate::environment::ENV_PASS;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use tenure_core::session::AgentId;
 use tenure_settings::described::{BadTable as BadAgent, Table};
 use tenure_settings::raw::{self, Raw, RawTable, RawValue};
 
-/// The built-in descriptions by name, as they could be written in `config.toml`.
+/// Built-in descriptions by name, in the format of `config.toml`.
 pub const BUILT_IN: [(&str, &str); BUILT_IN_COUNT] = [
     ("auggie", include_str!("builtin/auggie.toml")),
     ("claude", include_str!("builtin/claude.toml")),
@@ -27,13 +27,13 @@ pub const BUILT_IN: [(&str, &str); BUILT_IN_COUNT] = [
 ];
 const BUILT_IN_COUNT: usize = 14;
 
-/// The table in an agent's that describes its adapter.
+/// Key of an agent's table that holds the description of its adapter.
 pub(crate) const ACP: &str = "acp";
 
-/// Descriptions by the names of their agents. One that cannot be used says why, and the others hold.
+/// Descriptions by agent name. An invalid description is an error of its own and does not affect the others.
 pub type Described<T> = BTreeMap<String, Result<T, BadAgent>>;
 
-/// Every agent's table, and the line where the file gives it.
+/// Table of every agent, with its line in the config file; 0 for a built-in one.
 pub(crate) struct Layers<'a> {
     file: &'a Path,
     given: &'a RawTable,
@@ -57,7 +57,7 @@ impl<'a> Layers<'a> {
         Self { file, given, tables }
     }
 
-    /// What `read` makes of each agent's table, where it makes something of it.
+    /// Reads every agent's table with `read`. Skips agents for which it returns `None`.
     pub(crate) fn each<T>(
         &self,
         read: impl Fn(&AgentId, &Table<'_>) -> Result<Option<T>, BadAgent>,
@@ -70,7 +70,7 @@ impl<'a> Layers<'a> {
         self.tables.iter().filter_map(named).collect()
     }
 
-    /// The agent of a name, unless the file writes no table for it.
+    /// Parses an agent's name. Fails if the config file gives it something other than a table.
     fn checked(&self, name: &str) -> Result<AgentId, BadAgent> {
         let root = Table { file: self.file, key: "agents".to_owned(), line: 1, values: self.given };
         match self.given.get(name).map(|raw| &raw.value) {
@@ -84,7 +84,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// The program of a description. `arguments` are the keys that hold what it is given.
+/// Reads the program of a description. `arguments` names the keys of its arguments, for the error message.
 pub(crate) fn command(table: &Table<'_>, arguments: &str) -> Result<String, BadAgent> {
     let text = table.text("command")?.unwrap_or_default();
     let is_program = !text.is_empty() && !text.contains('\0') && !text.starts_with('-');
@@ -92,11 +92,11 @@ pub(crate) fn command(table: &Table<'_>, arguments: &str) -> Result<String, BadA
         return Ok(text.to_owned());
     }
     let why =
-        format!("write the program's name or its absolute path, without arguments: those go to {arguments}");
-    Err(table.bad("command", format!("{text:?} is no program: {why}")))
+        format!("write the program's name or its absolute path, and put its arguments into {arguments}");
+    Err(table.bad("command", format!("{text:?} is not a program: {why}")))
 }
 
-/// What is built in has no line in the user's file.
+/// Sets all line numbers to 0: a built-in table has no line in the user's file.
 fn without_lines(table: RawTable) -> RawTable {
     let strip = |raw: Raw| {
         let value = match raw.value {
@@ -108,6 +108,7 @@ fn without_lines(table: RawTable) -> RawTable {
     table.into_iter().map(|(name, raw)| (name, strip(raw))).collect()
 }
 
+/// Merges a table over another key by key. Its values replace those below, except in tables and `env-pass`.
 fn lay_over(base: &mut RawTable, over: &RawTable) {
     for (name, raw) in over {
         match (base.get_mut(name), &raw.value) {
@@ -115,7 +116,7 @@ fn lay_over(base: &mut RawTable, over: &RawTable) {
                 *line = raw.line;
                 lay_over(below, table);
             }
-            // What a built-in description passes on is needed still: a key of one's own comes beside it.
+            // The agent still needs the variables of the built-in description: the user's are added to them.
             (Some(Raw { line, value: RawValue::Array(below) }), RawValue::Array(more))
                 if name == ENV_PASS =>
             {

@@ -1,9 +1,10 @@
 //! Sessions and the agents behind them. [`Agents`] carries out turns: by a CLI agent's command, by an ACP adapter, or by
 //! a command line.
 //!
-//! The descriptions are pure. CLI agents such as `claude -p` or `codex exec`: how each is described (`agent`,
-//! `describe`), what is started for one turn (`turn`), and what its output says (`reader`). ACP adapters: how each is
-//! described (`adapter`). The built-in descriptions are in `builtin/`; `layers` lays `config.toml` over them.
+//! Descriptions are pure data. For CLI agents such as `claude -p` or `codex exec`: the description
+//! (`agent_description`, read by `agent_config`), the command of one turn (`turn_command`), and the reader of its output
+//! (`output_reader`). For ACP adapters: the description (`adapter_description`). The built-in descriptions are in
+//! `builtin/`; `description_layers` merges `config.toml` over them.
 #![forbid(unsafe_code)]
 
 pub mod acp;

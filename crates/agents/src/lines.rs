@@ -1,24 +1,24 @@
-//! Cuts a stream into lines of a bounded length. Where a chunk ends makes no difference to what comes out.
+//! Splits a stream into lines of a bounded length. The result does not depend on the chunk boundaries.
 
-/// A part of the stream.
+/// Part of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// A line without its end, or a piece of a longer one if pieces are wanted.
+    /// With `Skip`, a line without its newline. With `Cut`, a line with its newline, or a piece of a longer line.
     Whole(&'a [u8]),
-    /// A line that was too long, and is lost.
+    /// A skipped line.
     TooLong,
 }
 
-/// What becomes of a line that is too long.
+/// Handling of lines that are too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Longer {
-    /// It is skipped: half a JSON object says nothing.
+    /// Skips them: half a JSON object cannot be read.
     Skip,
-    /// It comes in pieces, and each line with its end: together they are the stream.
+    /// Cuts them into pieces. Newlines stay, so all lines and pieces together are the stream.
     Cut,
 }
 
-/// The lines of one stream.
+/// Splitter of one stream.
 #[derive(Debug)]
 pub(crate) struct Lines {
     held: Vec<u8>,
@@ -28,12 +28,13 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `most` is the longest line, in bytes.
+    /// Creates a splitter; `most` is the maximum length of a line in bytes.
     pub(crate) fn new(most: usize, longer: Longer) -> Self {
-        // A piece must have room for the longest character.
+        // A piece must have room for the longest UTF-8 character.
         Self { held: Vec::new(), most: most.max(4), longer, skipping: false }
     }
 
+    /// Calls `line` for every line that this chunk completes.
     pub(crate) fn feed(&mut self, mut chunk: &[u8], mut line: impl FnMut(Line<'_>)) {
         while !chunk.is_empty() {
             let end = chunk.iter().position(|&b| b == b'\n');
@@ -46,7 +47,7 @@ impl Lines {
         }
     }
 
-    /// The last line may have no end.
+    /// Calls `line` for a last line without a newline.
     pub(crate) fn finish(&mut self, mut line: impl FnMut(Line<'_>)) {
         if self.skipping {
             line(Line::TooLong);
@@ -92,7 +93,7 @@ impl Lines {
     }
 }
 
-/// Where to cut so that no character is torn, if these bytes end in the middle of one.
+/// Returns the length of the bytes without an incomplete UTF-8 character at their end.
 fn before_half_a_character(bytes: &[u8]) -> usize {
     let tail = bytes.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
     match std::str::from_utf8(tail) {
@@ -131,7 +132,7 @@ mod tests {
         let mut expected = some(&["a", "", "b"]);
         expected.insert(1, None);
         assert_eq!(cut(4, Longer::Skip, &[b"a\n123", b"4567\n\nb"]), expected);
-        assert_eq!(cut(4, Longer::Skip, &[b"12345"]), [None], "without an end too");
+        assert_eq!(cut(4, Longer::Skip, &[b"12345"]), [None], "even without a newline");
     }
 
     #[test]

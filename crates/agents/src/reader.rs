@@ -1,5 +1,5 @@
-//! Reads an agent's standard output. It takes chunks as they come and tells what they say; how the stream was cut into
-//! chunks makes no difference. Junk between the lines is tolerated, and nothing grows without bound.
+//! Reads an agent's standard output chunk by chunk and returns events. The result does not depend on the chunk
+//! boundaries. Junk between the lines is tolerated, and memory is bounded.
 
 use crate::agent::{Agent, Output, Read, Span};
 use crate::lines::{Line, Lines, Longer};
@@ -7,80 +7,80 @@ use crate::rule::Rule;
 use crate::session::AgentSession;
 use serde_json::Value;
 
-/// The longest line that is read, and the longest text that is put together from pieces.
+/// Maximum length of a line, and of a message that is assembled from deltas.
 pub const LINE_BYTES: usize = 4 << 20;
 
-/// What the output says.
+/// Content of an output line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The agent's own name for its session, when it is first told and when it changes.
+    /// Session id of the agent: the first one, and every change.
     Session(AgentSession),
-    /// A piece of a message.
+    /// Part of a message.
     Delta(String),
-    /// A message as a whole, whether it came in pieces before or not.
+    /// Complete message, even if its parts came before.
     Message(String),
-    /// What the turn has used so far, or the session.
+    /// Tokens used so far, by the turn or by the session.
     Usage(Usage),
-    /// What went wrong.
+    /// Error message.
     Error(String),
-    /// The final text. Of several the last holds.
+    /// Final text. The last of several counts.
     Final(String),
-    /// A line that tells none of these. The agent is at work all the same.
+    /// Line without any of these. It still shows that the agent works.
     Activity(Untold),
 }
 
-/// Why a line tells nothing.
+/// Reason why a line has no content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untold {
-    /// It is about something else.
+    /// No rule matches.
     Other,
-    /// It is no JSON object.
+    /// The line is not a JSON object.
     NotJson,
-    /// It is longer than is read.
+    /// The line exceeds the maximum length.
     TooLong,
-    /// It names a session by what cannot be a name.
+    /// The session id is invalid.
     BadSession,
 }
 
 /// Tokens, as the agent counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Read.
+    /// Number of input tokens.
     pub input: u64,
-    /// Written.
+    /// Number of output tokens.
     pub output: u64,
-    /// Whether these are the turn's or all that the session had so far; never a step's.
+    /// Period of the count: the turn, or the session so far. Never a step.
     pub of: Span,
 }
 
-/// The text of a turn.
+/// Text of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer {
-    /// There is none.
+    /// No text.
     #[default]
     None,
-    /// The last message so far; the agent did not say that it was done.
+    /// Last message of a turn whose end the agent did not report.
     Unfinished(String),
-    /// The final text.
+    /// Final text.
     Final(String),
 }
 
-/// All that a turn's output said.
+/// Content of a turn's whole output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Told {
-    /// The agent's own name for its session.
+    /// Session id of the agent.
     pub session: Option<AgentSession>,
-    /// The text.
+    /// Text of the turn.
     pub answer: Answer,
-    /// Whether the text was longer and its end is missing.
+    /// True if the text was too long and its end is missing.
     pub cut: bool,
-    /// What went wrong, last.
+    /// Last error message.
     pub error: Option<String>,
-    /// What was used.
+    /// Tokens used.
     pub usage: Option<Usage>,
 }
 
-/// Reads the output of one turn.
+/// Reader of the output of one turn.
 #[derive(Debug)]
 pub struct Reader {
     lines: Lines,
@@ -89,25 +89,25 @@ pub struct Reader {
 
 #[derive(Debug)]
 struct State {
-    /// `None` reads plain text.
+    /// Rules for JSON lines; `None` for plain text.
     read: Option<Box<Read>>,
     most: usize,
     told: Told,
-    /// The last message, or as much of it as there is.
+    /// Last message, or its beginning so far.
     message: Option<String>,
-    /// Whether the next piece belongs to that message.
+    /// True if the next delta belongs to that message.
     open: bool,
-    /// Whether that message is longer.
+    /// True if that message was cut.
     cut: bool,
 }
 
 impl Reader {
-    /// A reader of this agent's output.
+    /// Creates a reader for this agent's output.
     pub fn new(agent: &Agent) -> Self {
         Self::bounded(agent, LINE_BYTES)
     }
 
-    /// A reader of lines of at most so many bytes.
+    /// Creates a reader with this maximum length of lines and assembled messages, in bytes.
     pub fn bounded(agent: &Agent, most: usize) -> Self {
         let (read, longer) = match &agent.output {
             Output::Text => (None, Longer::Cut),
@@ -117,14 +117,14 @@ impl Reader {
         Self { lines: Lines::new(most, longer), state }
     }
 
-    /// Takes a chunk in.
+    /// Reads a chunk and returns the events of the lines that it completes.
     pub fn feed(&mut self, chunk: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         self.lines.feed(chunk, |line| self.state.line(&line, &mut events));
         events
     }
 
-    /// The output has ended: what its last line says, and all that was told.
+    /// Ends the output: returns the events of its last line, and the content of the whole output.
     pub fn finish(mut self) -> (Vec<Event>, Told) {
         let mut events = Vec::new();
         self.lines.finish(|line| self.state.line(&line, &mut events));
@@ -162,7 +162,7 @@ impl State {
         }
         match first(&read.delta, line) {
             Some(text) => self.delta(text, events),
-            // Pieces of one message follow one another.
+            // The deltas of a message come in lines without another JSON object between them.
             None => self.open = false,
         }
         if let Some(text) = first(&read.message, line) {
@@ -220,7 +220,7 @@ impl State {
         events.push(Event::Usage(usage));
     }
 
-    /// The line may hold the final text, or say that the last message was it.
+    /// Reads the final text from a line, or takes the last message if the line marks it as final.
     fn last(&mut self, read: &Read, line: &Value, events: &mut Vec<Event>) {
         let given = first(&read.last, line);
         let is_done = || read.last.iter().any(|rule| !rule.takes() && rule.is_about(line));
@@ -251,7 +251,7 @@ impl State {
 }
 
 fn object(line: &str) -> Option<Value> {
-    // A line of junk is not worth parsing.
+    // Skips the parser for lines that cannot be objects.
     let line = line.trim();
     if line.starts_with('{') { serde_json::from_str(line).ok() } else { None }
 }

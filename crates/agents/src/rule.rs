@@ -1,9 +1,9 @@
-//! A rule that finds a text in a JSON line: `PATH where FIELD=VALUE FIELD=VALUE…`. Paths are keys and indices joined
-//! by dots. `null` as a value means that the field is null or not there.
+//! Rule that finds a value in a JSON line: `PATH where FIELD=VALUE FIELD=VALUE…`. Paths are keys and indices joined by
+//! dots. The value `null` matches a field that is null or absent.
 
 use serde_json::Value;
 
-/// Where to look, and in which lines.
+/// Path of a value, and conditions on the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     take: Vec<String>,
@@ -11,11 +11,11 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; the error says what to write.
+    /// Parses a rule; the error says what to write.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || {
             format!(
-                "{text:?} is no rule: write a path, or PATH where FIELD=VALUE …, as in \"item.text where type=item\""
+                "{text:?} is not a rule: write a path, or PATH where FIELD=VALUE …, as in \"item.text where type=item\""
             )
         };
         let mut words = text.split_whitespace().peekable();
@@ -37,12 +37,12 @@ impl Rule {
         Ok(Self { take, when })
     }
 
-    /// Whether it names a text to take, and not only lines.
+    /// Returns true if the rule has a path. A rule without one only matches lines.
     pub(crate) fn takes(&self) -> bool {
         !self.take.is_empty()
     }
 
-    /// Whether it is about this line.
+    /// Returns true if the line meets the conditions.
     pub(crate) fn is_about(&self, line: &Value) -> bool {
         self.when.iter().all(|(field, wanted)| is(find(line, field), wanted))
     }
@@ -51,7 +51,7 @@ impl Rule {
         if self.takes() && self.is_about(line) { find(line, &self.take) } else { None }
     }
 
-    /// The text that it finds: several texts become lines, anything else its JSON.
+    /// Returns the value as text: an array of strings becomes lines, other values their JSON.
     pub(crate) fn text(&self, line: &Value) -> Option<String> {
         match self.value(line)? {
             Value::Null => None,
@@ -64,7 +64,7 @@ impl Rule {
         }
     }
 
-    /// The number that it finds.
+    /// Returns the value if it is a number.
     pub(crate) fn number(&self, line: &Value) -> Option<u64> {
         self.value(line)?.as_u64()
     }

@@ -1,27 +1,27 @@
-//! What an agent calls its own session. It comes from the agent's output and goes back to it as an argument, so it is
-//! checked in between.
+//! Session id of an agent. It comes from the agent's output and returns to it as an argument, so it is checked in
+//! between.
 
 use std::fmt;
 
-/// How long an agent's name for its session may be.
+/// Maximum length of an agent's session id.
 const BYTES: usize = 256;
 
-/// The agent's own name for its session.
+/// Id that an agent gives its session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentSession(String);
 
-/// A text that is not passed on as the name of an agent's session.
+/// Invalid session id of an agent, cut to 80 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no name of an agent's session: it has 1 to {BYTES} visible characters without blanks, and no dash first"
+    "{0:?} is not an agent's session id: it has 1 to {BYTES} visible ASCII characters, no space and no dash at the start"
 )]
 pub struct BadAgentSession(pub String);
 
 impl AgentSession {
-    /// Checks a name.
+    /// Checks an id.
     pub fn new(text: &str) -> Result<Self, BadAgentSession> {
         let fits = (1..=BYTES).contains(&text.len());
-        // A dash would make an option of it.
+        // The agent would read an id with a leading dash as an option.
         let is_name = !text.starts_with('-') && text.bytes().all(|b| b.is_ascii_graphic());
         if fits && is_name {
             Ok(Self(text.to_owned()))
@@ -30,7 +30,7 @@ impl AgentSession {
         }
     }
 
-    /// The name's text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

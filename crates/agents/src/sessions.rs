@@ -1,17 +1,18 @@
-//! Sessions. Every face calls `sessions`: HTTP, MCP and, over HTTP, the command line. `authorize` asks `core` who may see
-//! what; `turn_loop` carries out turns.
+//! Sessions. HTTP, MCP and, over HTTP, the command line call `sessions`. `authorize` asks `core` who may see what;
+//! `turn_loop` carries out turns.
 //!
 //! # One session's walk
 //!
-//! A session is a row: its maker, its owner, and all sessions above it, written once inside the registry's transaction; a run that names an
-//! unknown session makes its row in the transaction that records the run. A message to an idle session begins a turn; a message to a busy one
-//! waits. A turn notes the id of its run first, then plans what to start (`turn_spec`), and reads the answer from the run's output (`answer`).
-//! All of this is on disk, so the next daemon continues the same turn: it starts what was not started, writes the input that was not
-//! written (input has offsets), and waits for what runs.
+//! A session is a row: its creator, its owner, and all sessions above it, written once in a transaction of the registry.
+//! A run that names an unknown session creates its row in the transaction that records the run. A message to an idle
+//! session begins a turn; a message to a busy one is queued. A turn records the id of its run first, then plans the
+//! command (`turn_spec`), and reads the answer from the run's output (`cli_turn_result`). All of this is on disk, so the
+//! next daemon continues the same turn: it starts the run if it was not started, writes the rest of the input (input has
+//! offsets), and waits for the run to end.
 //!
-//! A close marks the session and everything proven to be below it, the uppermost first, so that nothing new begins there; then it ends what they
-//! own, the lowest first. A new daemon continues with marked sessions. The process of an imported session is ended only if the legacy
-//! rules verify it (`legacy_close`).
+//! A close marks the session and everything proven to be below it, from the top, so that nothing new begins there; then
+//! it ends their runs, from the bottom. A new daemon continues with marked sessions. The process of an imported session
+//! is ended only if the legacy rules verify it (`legacy_close`).
 
 pub(crate) mod answer;
 pub(crate) mod authorize;
@@ -49,7 +50,7 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::{CallerProcess, named};
 
 impl Agents {
-    /// Does what is to be done with sessions. The caller's process is the one of our own command line.
+    /// Handles a sessions request. `process` is the caller's process if our own command line sent it.
     pub async fn sessions(
         self: &Arc<Self>,
         request: SessionsRequest,
@@ -73,7 +74,7 @@ impl Agents {
             | Action::SetMode
             | Action::SetOption
             | Action::Answer => {
-                // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
+                // In a task of its own: it completes even if the caller stops waiting.
                 let agents = Arc::clone(self);
                 let doing = tokio::spawn(async move { agents.change_sessions(request, &asker).await });
                 doing.await.map_err(Refusal::internal)?.map(ToolReply::plain)
@@ -81,7 +82,7 @@ impl Agents {
         }
     }
 
-    /// The session whose history somebody wants to follow, if they may.
+    /// Returns the session whose history the caller wants to follow, if it may.
     pub async fn follows(&self, request: &SessionsRequest, who: &Requester) -> Result<SessionKey, Refusal> {
         let asker = self.asker(request, who).await?;
         let action =
@@ -104,7 +105,7 @@ impl Agents {
         }
     }
 
-    /// The session that is meant, if whoever asks may do this with it.
+    /// Returns the request's session, if the caller may do this with it.
     async fn seen(
         &self,
         request: &SessionsRequest,
@@ -112,28 +113,28 @@ impl Agents {
         action: core::Action,
     ) -> Result<Session, Refusal> {
         let Some(text) = &request.session_key else {
-            return Err(Refusal::invalid("sessionKey is missing: say which session"));
+            return Err(Refusal::invalid("sessionKey is missing: name the session"));
         };
         let session = self.session_called(&key(text)?).await?;
         asker.see(&session.row, action)?;
         Ok(session)
     }
 
-    /// The session that is meant, if whoever asks may end it, or what it does.
+    /// Returns the request's session, if the caller may end it and its turn.
     async fn owned(&self, request: &SessionsRequest, asker: &Asker) -> Result<Session, Refusal> {
         let session = self.seen(request, asker, core::Action::Send).await?;
         asker.own(&session.row)?;
         Ok(session)
     }
 
-    /// The session with this key.
+    /// Returns the session with this key.
     pub async fn session_called(&self, key: &SessionKey) -> Result<Session, Refusal> {
         let session = self.supervisor.registry.session(key.clone()).await?;
         session.ok_or_else(|| tenure_store::Failed::NoSession { key: key.clone() }.into())
     }
 }
 
-/// Refuses a channel that `config.toml` does not describe: what is to be told there would reach nobody.
+/// Checks that `config.toml` describes a channel: notices to any other would reach nobody.
 pub(crate) fn check_channel(agents: &Agents, name: &str) -> Result<(), Refusal> {
     let described = agents.supervisor.settings.channels();
     if described.contains_key(name) {
@@ -141,7 +142,7 @@ pub(crate) fn check_channel(agents: &Agents, name: &str) -> Result<(), Refusal> 
     }
     let known: Vec<&str> = described.keys().map(String::as_str).collect();
     let known = match known.as_slice() {
-        [] => "there is none yet".to_owned(),
+        [] => "none is configured".to_owned(),
         known => format!("there are {}", known.join(", ")),
     };
     Err(Refusal::invalid(format!(
@@ -149,12 +150,12 @@ pub(crate) fn check_channel(agents: &Agents, name: &str) -> Result<(), Refusal> 
     )))
 }
 
-/// What is kept for people and for other programs is one line each, and no option of a command.
+/// Checks the texts that are passed on to people and programs: each is one line, and the model is not an option.
 fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
     named("reason", request.reason.as_ref())?;
     named("model", request.model.as_ref())?;
     if let Some(model) = request.model.as_ref().filter(|model| model.starts_with('-')) {
-        return Err(Refusal::invalid(format!("the model {model:?} would be an option: name a model")));
+        return Err(Refusal::invalid(format!("the model {model:?} begins with a dash: name a model")));
     }
     if let Some(Origin { channel, to, thread }) = &request.origin {
         named("channel of the origin", Some(channel))?;

@@ -1,18 +1,18 @@
-//! The arguments of an agent as its description writes them. Every word becomes one argument, whatever is put into it;
-//! no shell reads them. Only `{extra}` stands for as many arguments as there are.
+//! Argument templates of an agent's description. Every word becomes exactly one argument, whatever value is filled in,
+//! and no shell reads it. Only `{extra}` stands for any number of arguments.
 
-/// One argument, or several that belong together.
+/// Template of one argument, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
     /// One word.
     Word(Template),
-    /// Words that are left out together where one of them would have nothing to hold.
+    /// Words that are left out together if a placeholder of one of them has no value.
     Group(Vec<Template>),
-    /// The description's own further arguments.
+    /// Additional arguments of the description.
     Extra,
 }
 
-/// A word with places to fill in.
+/// Word with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -22,7 +22,7 @@ enum Part {
     Place(Place),
 }
 
-/// What a word can hold.
+/// Placeholder in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Prompt,
@@ -34,11 +34,12 @@ pub(crate) enum Place {
 const PLACES: [(&str, Place); 4] =
     [("prompt", Place::Prompt), ("session", Place::Session), ("cwd", Place::Cwd), ("model", Place::Model)];
 
-/// The word that stands for the further arguments.
+/// Word that stands for the additional arguments.
 pub(crate) const EXTRA: &str = "{extra}";
 
 impl Template {
-    /// Reads a word; the error says what to write. Only lower-case letters in braces are a place: JSON stays as it is.
+    /// Parses a word; the error says what to write. Only lower-case letters in braces are a placeholder, so JSON stays
+    /// unchanged.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -74,12 +75,12 @@ impl Template {
         self.0.contains(&Part::Place(place))
     }
 
-    /// Whether what is put into it comes first in the argument.
+    /// Returns true if the word begins with this placeholder.
     pub(crate) fn begins_with(&self, place: Place) -> bool {
         self.0.first() == Some(&Part::Place(place))
     }
 
-    /// The argument; `None` where there is nothing for one of its places.
+    /// Returns the argument with all values filled in; `None` if a placeholder has no value.
     pub(crate) fn fill<'v>(&self, value: impl Fn(Place) -> Option<&'v [u8]>) -> Option<Vec<u8>> {
         let mut word = Vec::new();
         for part in &self.0 {
@@ -108,10 +109,10 @@ fn is_place_like(name: &str) -> bool {
 
 fn unknown(text: &str, name: &str) -> String {
     if name == "extra" {
-        return format!("{text:?}: {EXTRA} stands for several arguments: write it as a word of its own");
+        return format!("{text:?}: {EXTRA} stands for several arguments: write it as a separate word");
     }
     format!(
-        "{text:?}: there is no {{{name}}}: there are {{prompt}}, {{session}}, {{cwd}}, {{model}} and {EXTRA}"
+        "{text:?}: unknown placeholder {{{name}}}: use {{prompt}}, {{session}}, {{cwd}}, {{model}} or {EXTRA}"
     )
 }
 
@@ -149,9 +150,9 @@ mod tests {
     fn an_unknown_place_is_refused_with_those_there_are() {
         let text = Template::parse("--x={promt}").unwrap_err();
         assert!(
-            text.contains("there is no {promt}: there are {prompt}, {session}, {cwd}, {model}"),
+            text.contains("unknown placeholder {promt}: use {prompt}, {session}, {cwd}, {model}"),
             "{text}"
         );
-        assert!(Template::parse("--x={extra}").unwrap_err().contains("a word of its own"));
+        assert!(Template::parse("--x={extra}").unwrap_err().contains("a separate word"));
     }
 }

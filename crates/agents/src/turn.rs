@@ -1,4 +1,4 @@
-//! What is started for one turn of an agent.
+//! Command of one turn of a CLI agent.
 
 use crate::agent::{Agent, PromptGoes, Silence, Terminal};
 use crate::environment::Environment;
@@ -11,88 +11,86 @@ use tenure_core::session::AgentId;
 use tenure_core::spec::{Argv, BadSpec};
 use tenure_core::watchdog::Begins;
 
-/// The longest argument that is given to a program: Linux takes 128 KiB with the NUL after it.
+/// Maximum length of an argument. Linux takes 128 KiB with the final NUL.
 pub const ARGUMENT_BYTES: usize = (128 << 10) - 1;
 
-/// One turn.
+/// Turn to plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// What the agent is asked.
+    /// Prompt for the agent.
     pub prompt: &'a str,
-    /// The session that it goes on with; `None` begins one.
+    /// Session to resume; `None` starts a new one.
     pub resume: Option<&'a AgentSession>,
-    /// Where it works. Agents find their sessions by it: a resumed turn belongs where the session began.
+    /// Working directory. Agents find their sessions by it, so a resumed turn needs that of the session's first turn.
     pub cwd: &'a Path,
-    /// The model; `None` is the description's.
+    /// Model; `None` uses that of the description.
     pub model: Option<&'a str>,
-    /// How long the turn may take; `None` is as the description says.
+    /// Time limit; `None` uses that of the description.
     pub timeout: Option<Duration>,
 }
 
-/// What to start, and its limits.
+/// Command of a turn, and its limits.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The program and its arguments.
+    /// Program and its arguments.
     pub argv: Argv,
-    /// What its standard input gets before it ends; `None` ends it at once.
+    /// Input to write to stdin before it is closed; `None` closes it at once.
     pub stdin: Option<Vec<u8>>,
-    /// What it sees of the environment.
+    /// Environment of the process.
     pub env: Environment,
-    /// What it is connected to.
+    /// Kind of its standard streams.
     pub terminal: Terminal,
-    /// How the turn begins.
+    /// Start of the turn: fresh or resumed.
     pub begins: Begins,
-    /// How long it may take; `None` is "no limit".
+    /// Time limit; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// How long it may be silent; `None` is "no limit".
+    /// Silence limit; `None` means no limit.
     pub no_output: Option<Duration>,
-    /// What counts against silence.
+    /// Activity that counts against silence.
     pub activity: Activity,
-    /// The scope in which only one process may be: that of the agent's session, if it is known.
+    /// Scope that allows one process per agent session. `None` for a new session, whose id is not known yet.
     pub scope: Option<String>,
 }
 
-/// A turn that cannot be.
+/// Reason why a turn cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Nothing is asked.
-    #[error("the prompt is empty: say what {agent} is to do")]
+    /// The prompt is empty.
+    #[error("the prompt is empty: write what {agent} is to do")]
     Empty {
-        /// Which agent.
+        /// Agent of the turn.
         agent: AgentId,
     },
-    /// The agent has no way to go on with a session.
-    #[error(
-        "{agent} cannot go on with a session: begin a new one, or set agents.{agent}.resume in config.toml"
-    )]
+    /// The agent's description has no arguments that resume a session.
+    #[error("{agent} cannot resume a session: start a new one, or set agents.{agent}.resume in config.toml")]
     CannotResume {
-        /// Which agent.
+        /// Agent of the turn.
         agent: AgentId,
     },
-    /// An argument that the system would not take.
+    /// The system does not accept an argument of this length.
     #[error(
-        "the prompt makes an argument of {bytes} bytes, and {ARGUMENT_BYTES} is the most: \
+        "an argument with the prompt has {bytes} bytes, and the limit is {ARGUMENT_BYTES}: \
          set agents.{agent}.prompt = \"stdin\" in config.toml if the agent can read it there"
     )]
     TooLong {
-        /// Which agent.
+        /// Agent of the turn.
         agent: AgentId,
-        /// How long it would be.
+        /// Length of the argument.
         bytes: usize,
     },
-    /// A value that the agent would take for one of its options.
+    /// The agent would read a value as an option.
     #[error(
-        "the {what} begins with a dash, and {agent} would take it for an option: put something before it, \
-         or have the template say what it is, as in --prompt={{prompt}}"
+        "the {what} begins with a dash, and {agent} would read it as an option: put something before it, \
+         or name it in the template, as in --prompt={{prompt}}"
     )]
     LikeAnOption {
-        /// Which agent.
+        /// Agent of the turn.
         agent: AgentId,
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
     },
-    /// A command that the system would not take.
+    /// The system does not accept the command.
     #[error(transparent)]
     Spec(#[from] BadSpec),
 }
@@ -128,7 +126,7 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
     })
 }
 
-/// What the places of a template hold in one turn.
+/// Values of the placeholders in one turn.
 struct Values<'a> {
     agent: &'a Agent,
     turn: &'a Turn<'a>,
@@ -152,7 +150,7 @@ impl<'a> Values<'a> {
             Argument::Group(group) => group.iter().map(|word| word.fill(|place| self.of(place))).collect(),
         };
         let filled: Vec<Vec<u8>> = filled.unwrap_or_default();
-        // After `--` nothing is an option any more.
+        // Arguments after `--` are not options.
         let may_be_option = !words.iter().any(|word| word == b"--");
         for (template, word) in argument.words().iter().zip(&filled) {
             self.check(template, word, may_be_option)?;

@@ -1,5 +1,8 @@
 //! The command line.
 
+#[macro_use]
+mod help;
+
 mod acp;
 mod agents;
 mod approvals;

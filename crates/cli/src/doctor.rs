@@ -1,5 +1,5 @@
-//! What keeps Tenure from holding everything here, and what to do about it. Each file looks at one thing and changes
-//! nothing; what is judged is separate from what is seen, so that the judgements are tested without the machine.
+//! Checks of this machine and this installation, with advice. Each file checks one thing and changes nothing. Functions
+//! that observe are separate from functions that judge, so that tests of the judgements do not depend on the machine.
 
 mod boundary;
 mod channels;
@@ -15,17 +15,17 @@ use std::path::Path;
 use tenure_os::{family, host};
 use tenure_settings::{BadSettings, Settings};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// As it should be.
+    /// All right.
     Ok,
-    /// Good to know.
+    /// Worth knowing.
     Note,
-    /// It works, but not as well as it could, or not for long.
+    /// Works, but badly, or not for long.
     Warning,
-    /// It does not work.
+    /// Does not work.
     Problem,
 }
 
@@ -40,16 +40,16 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// What.
+    /// The name of the check.
     pub(crate) name: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub(crate) verdict: Verdict,
-    /// What was found.
+    /// The finding.
     pub(crate) finding: String,
-    /// What to do, if there is something.
+    /// The advice, if there is something to do.
     pub(crate) advice: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Check {
     }
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Check> {
     let mut checks = boundary::checks(settings);
     checks.extend(kernel::checks(family::here(), &host::kernel(), host::is_root()));
@@ -83,14 +83,14 @@ pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Chec
     checks
 }
 
-/// What agents may run is good to know, whatever it is.
+/// Reports the policy of `exec`. No policy is a fault.
 fn exec(settings: &Settings) -> Check {
     let (mode, ask) = (settings.exec.mode, settings.exec.ask);
     let [mode_from, ask_from] = ["exec.mode", "exec.ask"].map(|key| settings.origin(key));
     Check::ok("exec", format!("mode {mode} ({mode_from}), asks {ask} ({ask_from})"))
 }
 
-/// An agent with a mistake is not started; the others are.
+/// Checks the descriptions of agents. One with a mistake is refused; the others start.
 fn agents(settings: &Settings) -> Check {
     const NAME: &str = "agents";
     let file = settings.config().unwrap_or(Path::new(""));
@@ -103,7 +103,7 @@ fn agents(settings: &Settings) -> Check {
     if wrong.is_empty() {
         return Check::ok(NAME, format!("{} in config.toml", settings.agents().len()));
     }
-    let advice = "mend them and restart the daemon; until then these agents are refused";
+    let advice = "correct them and restart the daemon; until then these agents are refused";
     Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
 }
 
@@ -111,20 +111,21 @@ fn configuration(settings: &Settings, mistakes: &[BadSettings]) -> Check {
     const NAME: &str = "configuration";
     if !mistakes.is_empty() {
         let found: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        let advice = "mend it: until then nothing is started, and other commands use what is right of it";
+        let advice =
+            "correct it: until then Tenure starts nothing, and other commands use the valid settings";
         return Check::new(NAME, Verdict::Problem, found.join("; "), advice);
     }
     match settings.config() {
         None => {
             let variable = tenure_os::place::home_variable();
-            Check::ok(NAME, format!("there is no place for a configuration file: {variable} is not set"))
+            Check::ok(NAME, format!("no configuration file: {variable} is not set"))
         }
         Some(path) if path.exists() => Check::ok(NAME, path.display().to_string()),
-        Some(path) => Check::ok(NAME, format!("{} does not exist: defaults hold", path.display())),
+        Some(path) => Check::ok(NAME, format!("{} does not exist: the defaults apply", path.display())),
     }
 }
 
-/// Every finding that needs neither a process nor this machine, for its snapshot. The directory is empty.
+/// Returns all findings that depend on neither a process nor this machine, for the snapshot. `dir` must be empty.
 #[cfg(test)]
 #[cfg(unix)]
 pub(crate) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {

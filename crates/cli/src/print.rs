@@ -1,4 +1,4 @@
-//! What people read, and the one line of JSON that scripts do.
+//! Output for people, and the single line of JSON for scripts.
 
 pub(crate) mod agents;
 mod approvals;
@@ -46,12 +46,12 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     self::text(&format!("{text}\n"))
 }
 
-/// Prints a text as it is; a reader that is gone has read enough.
+/// Prints a text unchanged. A closed pipe is no error: its reader has read enough.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
     heard(text).map(|_| ())
 }
 
-/// Prints a text as it is. Whether somebody reads it, for who has more to print.
+/// Prints a text unchanged. Returns false if standard output is a closed pipe, so that the caller can stop.
 pub(crate) fn heard(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -71,12 +71,12 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     line(&plain_json(&serde_json::to_string(value).map_err(Failure::refused)?))
 }
 
-/// How much of an id people are shown.
+/// Returns the beginning of an id, for people.
 pub(crate) fn short(id: &str) -> &str {
     &id[..12.min(id.len())]
 }
 
-/// Puts somebody else's text on one line, without control characters.
+/// Puts foreign text on one line, without control characters.
 pub(crate) fn plain(text: &str) -> String {
     let mut cleaner = Cleaner::new();
     let mut clean = String::new();
@@ -84,13 +84,13 @@ pub(crate) fn plain(text: &str) -> String {
     clean.replace(['\n', '\t'], " ")
 }
 
-/// Puts somebody else's command, name or path on one line. Control and invisible characters are escaped and never
-/// dropped, so that nothing looks like something else.
+/// Puts a foreign command, name or path on one line. Control and invisible characters are escaped, never dropped, so
+/// that no text can imitate another.
 pub(crate) fn escaped(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// The lines of a text, without anything that a terminal would obey.
+/// Splits a text into lines, without control sequences.
 pub(crate) fn plain_lines(text: &str) -> Vec<String> {
     let mut cleaner = Cleaner::new();
     let mut clean = String::new();
@@ -99,7 +99,7 @@ pub(crate) fn plain_lines(text: &str) -> Vec<String> {
     clean.lines().map(str::to_owned).collect()
 }
 
-/// Prints what an agent said: to a terminal without anything that it would obey, elsewhere as it is.
+/// Prints an agent's text: without control sequences on a terminal, unchanged elsewhere.
 pub(crate) fn said(text: &str) -> Result<(), Failure> {
     if std::io::stdout().is_terminal() {
         return plain_lines(text).iter().try_for_each(|text| line(text));
@@ -107,7 +107,7 @@ pub(crate) fn said(text: &str) -> Result<(), Failure> {
     if text.is_empty() || text.ends_with('\n') { self::text(text) } else { line(text) }
 }
 
-/// How a run ended, in one line.
+/// Formats a run's ending in one line.
 pub(crate) fn closing(ticket: &Ticket, ending: &Ending) -> String {
     let took = ending.ended_at_ms.saturating_sub(ticket.created_at_ms);
     let sentence = ending.termination.sentence();

@@ -1,4 +1,4 @@
-//! Housekeeping of the daemon: goes on closing sessions, expires approval requests, and rotates the logs.
+//! Housekeeping of the daemon: retries unfinished closes of sessions, expires approval requests, and rotates the logs.
 
 use crate::daemon::Daemon;
 use crate::log;
@@ -14,11 +14,11 @@ impl Chore for DaemonChores {
             let daemon = &self.0;
             daemon.agents.go_on_closing().await;
             if let Err(refusal) = daemon.approvals.expire().await {
-                tracing::error!(why = refusal.detail, "old questions cannot be closed");
+                tracing::error!(why = refusal.detail, "cannot expire approval requests");
             }
             let (state, limits) = (daemon.supervisor.state.path(), daemon.supervisor.settings.log);
             log::rotate(&state.join("daemon.log"), limits.bytes, limits.files);
-            // Every nursery and keeper has this one open for as long as it lives.
+            // Nurseries and keepers keep this file open for their whole life.
             log::rotate_shared(&state.join("nursery.log"), limits.bytes, limits.files);
         })
     }

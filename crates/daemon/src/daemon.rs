@@ -1,4 +1,4 @@
-//! The daemon's parts that its faces share.
+//! The daemon's state, shared by its interfaces: HTTP, MCP and the tools.
 
 use crate::mcp::Clients;
 use crate::tools::{Indexes, Readers};
@@ -8,7 +8,7 @@ use tenure_notify::Notifier;
 use tenure_policy::Approvals;
 use tenure_supervisor::Supervisor;
 
-/// The daemon.
+/// The daemon's state.
 pub(crate) struct Daemon {
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) approvals: Arc<Approvals>,
@@ -17,12 +17,12 @@ pub(crate) struct Daemon {
     pub(crate) readers: Readers,
     pub(crate) indexes: Indexes,
     pub(crate) clients: Clients,
-    /// The reason for not listening on the loopback address.
+    /// Error for which the daemon does not listen on the loopback address.
     pub(crate) listen_error: Mutex<Option<String>>,
 }
 
 impl Daemon {
-    /// The faces of a supervisor, its approvals and its agents.
+    /// Creates the daemon's state on top of a supervisor.
     pub(crate) fn new(supervisor: Arc<Supervisor>) -> Self {
         let approvals = Arc::new(Approvals::new(Arc::clone(&supervisor)));
         Self {

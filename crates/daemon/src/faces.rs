@@ -1,6 +1,6 @@
-//! Snapshots of everything that clients read: records and events as JSON, one refusal of each code, the description of
-//! the API. A registry with a scripted past stands behind a daemon without processes; requests go through its router.
-//! The tests of the command line read the snapshots of `records` and `problems`, and print them.
+//! Snapshots of everything that clients read: records and events as JSON, one refusal of each code, and the OpenAPI
+//! document. Requests go through the router of a daemon without processes, whose registry has a scripted history.
+//! The CLI's tests read the snapshots of `records` and `problems`, and print them.
 
 mod api;
 mod events;
@@ -13,7 +13,7 @@ mod served;
 use std::path::PathBuf;
 use tenure_snapshots::{Album, check_albums};
 
-/// Every folder with snapshots.
+/// Folders with snapshots.
 const ALBUMS: [&str; 4] = ["api", "events", "problems", "records"];
 
 fn folder() -> PathBuf {

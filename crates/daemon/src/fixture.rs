@@ -1,4 +1,4 @@
-//! A daemon without processes, for unit tests: a supervisor whose keepers the test plays, and the faces on it.
+//! A daemon without processes, for unit tests: a supervisor with fake keepers, and the daemon's interfaces on it.
 
 use crate::daemon::Daemon;
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(crate) use tenure_supervisor::fixture::{
 };
 use tenure_supervisor::{Refusal, Requester};
 
-/// A daemon whose keepers the test plays.
+/// A daemon with fake keepers.
 pub(crate) struct TestDaemon(Test<Daemon>);
 
 impl Deref for TestDaemon {
@@ -23,12 +23,12 @@ impl Deref for TestDaemon {
 }
 
 impl TestDaemon {
-    /// A daemon with the default settings.
+    /// Creates a daemon with the default settings.
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// A daemon with changed settings.
+    /// Creates a daemon with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::over("", change).await
     }
@@ -37,14 +37,14 @@ impl TestDaemon {
         Self(Test::over(config, change, |supervisor| Arc::new(Daemon::new(Arc::clone(supervisor)))).await)
     }
 
-    /// Asks something about sessions.
+    /// Sends a `sessions` request as this requester.
     pub(crate) async fn ask_as(&self, who: &Requester, body: Value) -> Result<SessionsReply, Refusal> {
         let request = serde_json::from_value(body).expect("a request");
         let answered = soon(self.agents.sessions(request, (None, who))).await?;
         Ok(answered.reply)
     }
 
-    /// Asks something about sessions as an operator.
+    /// Sends a `sessions` request as an operator.
     pub(crate) async fn ask(&self, body: Value) -> Result<SessionsReply, Refusal> {
         self.ask_as(&operator(), body).await
     }

@@ -1,4 +1,4 @@
-//! The API: HTTP with JSON on a Unix socket in the state root and, if switched on, on a loopback address.
+//! The API: HTTP with JSON on a Unix socket in the state root and, if configured, on a loopback address.
 
 mod admin;
 mod answer;
@@ -41,10 +41,10 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// The longest body: an environment and an argument list as large as the system takes, as base64.
+/// Maximum size of a request body, in bytes: the largest environment and argument list of the system, as base64.
 pub(crate) const MAX_BODY: usize = 24 << 20;
 
-/// Every route, and the description that is made of them.
+/// All routes, with their OpenAPI descriptions.
 fn routes() -> OpenApiRouter<Arc<Daemon>> {
     OpenApiRouter::with_openapi(about())
         .routes(routes!(admin::health))
@@ -108,13 +108,13 @@ fn about() -> OpenApi {
         .title("Tenure")
         .version(tenure_supervisor::VERSION)
         .description(Some(
-            "Holds every process tree that an agent starts: watched, recorded, and ended whole.",
+            "Runs process trees for agents: starts, watches, records and stops each tree as a whole.",
         ))
         .build();
     OpenApiBuilder::new().info(info).build()
 }
 
-/// The description of the API.
+/// Returns the OpenAPI document.
 pub fn description() -> OpenApi {
     routes().into_openapi()
 }
@@ -123,11 +123,11 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
     mcp::add(router, daemon)
         .fallback(async || {
-            Rejection(Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is"))
+            Rejection(Refusal::no_such_route("no route has this path: GET /openapi.json lists all routes"))
         })
         .method_not_allowed_fallback(async || {
             Rejection(Refusal::method_not_allowed(
-                "this address is not used that way: GET /openapi.json lists how",
+                "this route does not support the method: GET /openapi.json lists its methods",
             ))
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))

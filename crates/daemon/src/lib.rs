@@ -1,10 +1,10 @@
-//! The daemon: registry and API. It starts runs through a nursery, holds their leases, records what becomes of them
-//! and answers whoever asks. It is never the parent of a run: killed, upgraded or restarted, it loses nothing.
+//! The daemon: registry and API. The daemon starts runs through a nursery, holds their leases, records their starts and
+//! endings, and serves clients. The daemon is never the parent of a run, so its death, upgrade or restart costs no run.
 #![forbid(unsafe_code)]
 
 mod chores;
 mod daemon;
-// The texts are frozen on one system; paths differ on others.
+// Unix only: the snapshots contain paths, which differ on other systems.
 #[cfg(test)]
 #[cfg(unix)]
 mod faces;

@@ -1,4 +1,4 @@
-//! Waiting for the end of a replay: until the recorded history has come, or the agent is quiet.
+//! Waiting for the end of a replay: until the agent has replayed the recorded history, or is silent.
 
 use super::Driver;
 use crate::host::Host;
@@ -8,25 +8,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// The silence after which a replay is taken to be over, though not all of the recorded history has come.
+/// Silence after which an incomplete replay counts as over.
 const QUIET: Duration = Duration::from_secs(2);
-/// The silence after which a late replay that has come to the end of the recorded history is over.
+/// Silence after which a complete replay is over, if part of it came after the response to the load.
 const LULL: Duration = Duration::from_millis(100);
-/// The longest time that a replay is waited for.
+/// Time limit for a replay.
 const REPLAY_LIMIT: Duration = Duration::from_secs(60);
 
-/// A replay, and who waits for its end until when.
+/// A replay, and the caller that waits for its end.
 #[derive(Default)]
 pub(super) struct ReplayWait {
     replay: Replay,
     waiter: Option<oneshot::Sender<()>>,
-    /// When the agent has been silent for long enough.
+    /// The time at which the silence ends the replay.
     pub(super) quiet_at: Option<Instant>,
+    /// The time at which the wait is given up.
     limit: Option<Instant>,
 }
 
 impl<H: Host> Driver<H> {
-    /// Has somebody wait for the end of a replay, of which this is recorded.
+    /// Sends `reply` when the replay of this recorded history is over.
     pub(super) fn await_replay(&mut self, recorded: Messages, reply: oneshot::Sender<()>) {
         let Some(wait) = &mut self.replay else {
             // The caller may have left.
@@ -49,7 +50,7 @@ impl<H: Host> Driver<H> {
         true
     }
 
-    /// Sets how long the agent may be silent until its replay is over.
+    /// Restarts the wait for silence, after each message of the replay.
     fn wait_for_quiet(&mut self) {
         let Some(wait) = &mut self.replay else { return };
         let Some(limit) = wait.limit else { return };
@@ -61,7 +62,7 @@ impl<H: Host> Driver<H> {
         wait.quiet_at = Some(limit.min(Instant::now() + silence));
     }
 
-    /// The replay is over: from now on updates are told.
+    /// Ends the replay: later updates are new and go to the history.
     pub(super) fn end_replay(&mut self) {
         let Some(wait) = self.replay.take() else { return };
         if wait.replay.is_late() && !wait.replay.is_complete() {
@@ -73,6 +74,7 @@ impl<H: Host> Driver<H> {
         self.is_due(true);
     }
 
+    /// Records that the agent fails to load conversations reliably.
     pub(super) fn note_bad_load(&mut self) {
         self.abilities.loads_badly = true;
         self.step.abilities = Some(self.abilities.text());

@@ -1,4 +1,4 @@
-//! The agent's requests while they wait for an answer: finding it, giving it, and giving up.
+//! The agent's open requests: starting the search for an answer, sending it, and cancelling.
 
 use super::Driver;
 use crate::conversation::{Asked, Want};
@@ -13,7 +13,8 @@ use std::sync::Arc;
 use tenure_core::session::Permissions;
 
 impl<H: Host> Driver<H> {
-    /// A question of a turn that is being cancelled is answered so; what else the agent wants is found all the same.
+    /// Answers a permission request with "cancelled", because its turn is being cancelled. Other requests keep waiting for
+    /// their answers.
     pub(super) fn give_up(&mut self, id: &RequestId) {
         let is_permission = self.conversation.asked().any(|asked| {
             asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
@@ -25,8 +26,8 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    /// Refuses requests whose tool call the agent changed while somebody is asked about it: they would allow something
-    /// that they were not shown.
+    /// Refuses permission requests whose tool call the agent changed while a person is asked: an approval would allow
+    /// something that the person was not shown.
     pub(super) fn refuse_changed(&mut self, update: &SessionUpdate) {
         let (call, input, content) = match update {
             SessionUpdate::ToolCall(call) => (&call.tool_call_id, call.raw_input.as_ref(), &call.content[..]),
@@ -51,13 +52,13 @@ impl<H: Host> Driver<H> {
             let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
             let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
             let told =
-                Some(json!({ "outcome": "reject", "by": "the agent changed it while somebody was asked" }));
+                Some(json!({ "outcome": "reject", "by": "the agent changed it before the answer" }));
             self.answer(&asked.id, Reply { answer: Ok(raw(&RequestPermissionResponse::new(outcome))), told });
             self.host.withdraw(&asked);
         }
     }
 
-    /// Has somebody find out what the agent is answered.
+    /// Starts the host's task that answers a request.
     pub(super) fn find(&mut self, asked: Asked) {
         let (host, id) = (Arc::clone(&self.host), asked.id.clone());
         let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
@@ -67,6 +68,7 @@ impl<H: Host> Driver<H> {
         }
     }
 
+    /// Sends the answer to a request, unless it is answered already.
     pub(super) fn answer(&mut self, id: &RequestId, reply: Reply) {
         self.asking.remove(id);
         if let Some(finding) = self.finding.remove(id) {

@@ -18,7 +18,7 @@ fn stop_of(answer: &Answer) -> String {
     answer["stopReason"].as_str().unwrap().to_owned()
 }
 
-/// What the agent said, however many entries it became.
+/// The recorded history; neighbouring texts of the agent are one.
 fn story(world: &World) -> Vec<(String, String)> {
     let mut story: Vec<(String, String)> = Vec::new();
     for (kind, body) in world.bodies() {
@@ -63,7 +63,7 @@ async fn nothing_is_said_to_the_agent_before_it_is_recorded() {
     let (params, told) = said();
     let held = world.registry.lock().await;
     let freed = async {
-        // On a clock that only goes on when nothing else does: what can be said by then is said.
+        // The paused clock advances only when nothing else can run, so all writes are done by then.
         tokio::time::sleep(GATHER * 3).await;
         let heard = world.heard_by_agent();
         drop(held);
@@ -124,7 +124,7 @@ async fn what_was_not_kept_of_the_output_is_told_once_whoever_goes_on() {
     for _ in 0..2 {
         let (_handle, driver) = world.go_on();
         let driving = tokio::spawn(driver);
-        // On a clock that only goes on when nothing else does: all that it has to do is done.
+        // The paused clock advances only when nothing else can run, so the driver is idle by then.
         tokio::time::sleep(GATHER * 3).await;
         driving.abort();
         let _ = driving.await;
@@ -155,14 +155,14 @@ async fn what_an_agent_tells_again_while_it_loads_is_not_told_twice() {
     assert!(!world.bodies().iter().any(|(_, body)| body.contains("of before")), "{:?}", world.bodies());
 }
 
-/// A piece of a message, as an agent prints it.
+/// A message chunk, as an agent prints it.
 fn piece(kind: &str, text: &str) -> String {
     let update = json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}});
     let params = json!({"sessionId": "s", "update": update});
     json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string() + "\n"
 }
 
-/// An agent that answers a load and replays `one`, `OK`, `two`, `OK` afterwards, each after a while.
+/// Plays an agent that answers a load and replays `one`, `OK`, `two`, `OK` afterwards, with a pause before each.
 async fn late_replay(world: &World, pause: Duration) {
     tokio::time::sleep(GATHER).await;
     world.print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
@@ -256,7 +256,7 @@ async fn an_answer_that_came_before_anybody_waited_for_it_is_given_to_who_waits_
     assert!(answer.expect("it is there").unwrap().is_ok());
 }
 
-/// Drives until it was polled so often, and drops it there: as if its process was killed. Whether it got to the end.
+/// Polls a driver so many times and drops it, as if its process was killed. Returns true if the turn ended before.
 async fn killed_after(world: &Arc<World>, polls: usize) -> bool {
     let (handle, driver) = world.go_on();
     let mut driver = Box::pin(driver);
@@ -293,11 +293,11 @@ async fn a_driver_that_dies_anywhere_is_followed_by_one_that_goes_on_with_the_sa
     for (seed, polls) in (0..40).flat_map(|seed| (0..25).map(move |polls| (seed, polls))) {
         let world = World::new(true);
         world.seed.store(seed << 40, Ordering::Relaxed);
-        // Each that follows lives a little longer, so that one gets to the end.
+        // Each driver is polled once more than the one before, so that one completes the turn.
         let mut lives = 0;
         while !killed_after(&world, polls + lives).await {
             lives += 1;
-            assert!(lives < 1_000, "it never gets to the end");
+            assert!(lives < 1_000, "no driver completes the turn");
         }
         deaths += lives;
         assert_eq!(story(&world), whole(), "seed {seed}, {polls} polls");

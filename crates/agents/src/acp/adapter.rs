@@ -1,4 +1,4 @@
-//! The adapters that this daemon speaks with.
+//! Live adapters of this daemon.
 
 use super::updates::Updates;
 use crate::{Adapter as Description, Described};
@@ -18,27 +18,27 @@ use tenure_supervisor::sync::until;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-/// How long an adapter that dies may take to be gone.
+/// Time limit for the exit of an adapter that seems to be exiting.
 const SOON: Duration = Duration::from_secs(2);
 
-/// An adapter whose conversation is open.
+/// Adapter with an open conversation.
 #[derive(Debug)]
 pub(crate) struct Adapter {
     pub(crate) run: RunId,
     pub(crate) handle: Handle,
-    /// What the agent calls the conversation.
+    /// Session id of the agent.
     pub(crate) session: SessionId,
-    /// Whether its driver has stopped.
+    /// True once the driver has stopped.
     pub(crate) over: watch::Receiver<bool>,
-    /// When it printed something last.
+    /// Time of its last output.
     pub(crate) spoke: Arc<Mutex<Instant>>,
-    /// Since when nobody has wanted anything of it.
+    /// Time of its last use.
     pub(crate) idle_since: Mutex<Instant>,
-    /// Whether it left a turn without an answer when nobody waited for it any more. It may have answered since.
+    /// True if it did not answer a cancelled turn in time. It may have answered since.
     pub(crate) owes_an_answer: AtomicBool,
-    /// What is otherwise than it was wanted: told with the next prompt.
+    /// Differences from the requested setup, for the history before the next prompt.
     pub(crate) notes: Mutex<Vec<String>>,
-    /// How long it is kept then.
+    /// Time after which it is ended if unused; `None` keeps it.
     pub(crate) idle: Option<Duration>,
 }
 
@@ -51,12 +51,12 @@ impl Adapter {
         *lock(&self.spoke)
     }
 
-    /// Whether it has been idle for too long.
+    /// Returns true if it has been idle for too long.
     pub(crate) fn is_overdue(&self) -> bool {
         self.idle.is_some_and(|limit| lock(&self.idle_since).elapsed() >= limit)
     }
 
-    /// Whether it ends soon, by itself.
+    /// Waits a moment for its exit; returns true if it exits.
     pub(crate) async fn is_ending(&self) -> bool {
         timeout(SOON, until(&mut self.over.clone(), |is| *is)).await.is_ok()
     }
@@ -66,21 +66,21 @@ impl Adapter {
     }
 }
 
-/// The adapters that this daemon speaks with, by their sessions.
+/// Live adapters of this daemon, by session.
 #[derive(Debug, Default)]
 pub(crate) struct Adapters {
     live: Mutex<HashMap<SessionKey, Arc<Adapter>>>,
-    /// One at a time looks for a session's adapter, or lets go of it.
+    /// Locks per session: only one caller at a time starts, joins or stops its adapter.
     pub(crate) gates: Scopes,
     pub(crate) updates: Updates,
-    /// The agents whose conversations another process could not go on with, or not for certain.
+    /// Agents with a conversation that another process could not resume, or not for certain.
     load_badly: Mutex<HashSet<AgentId>>,
-    /// How they are described, once that was read.
+    /// Descriptions of all adapters, read on first use.
     descriptions: OnceLock<Described<Description>>,
 }
 
 impl Adapters {
-    /// How adapters are described: read once.
+    /// Returns the descriptions of all adapters. They are read once.
     pub(crate) fn described(&self, settings: &Settings) -> &Described<Description> {
         self.descriptions.get_or_init(|| {
             let file = settings.config().unwrap_or(Path::new("config.toml"));
@@ -92,7 +92,7 @@ impl Adapters {
         lock(&self.load_badly).extend(agent.cloned());
     }
 
-    /// Returns true if a conversation of this agent did not survive its process before.
+    /// Returns true if another process of this agent failed to resume a conversation before.
     pub(crate) fn loads_badly(&self, agent: Option<&AgentId>) -> bool {
         agent.is_some_and(|agent| lock(&self.load_badly).contains(agent))
     }
@@ -109,7 +109,7 @@ impl Adapters {
         lock(&self.live).insert(key, adapter);
     }
 
-    /// Forgets a session's adapter, if it is this one.
+    /// Removes a session's adapter, if this is its run.
     pub(crate) fn forget(&self, key: &SessionKey, run: &RunId) {
         let mut live = lock(&self.live);
         if live.get(key).is_some_and(|known| known.run == *run) {

@@ -1,5 +1,5 @@
-//! Letting go of adapters: at a session's close, after long idleness, when one is of no use, and when one has ended by
-//! itself. A turn's cancel is not among these.
+//! Stops adapters: when a session is closed, when they are idle for too long, and when they are unusable. Records the
+//! end of adapters that exit by themselves. A turn's cancel does not stop its adapter.
 
 use super::adapter::Adapter;
 use crate::Agents;
@@ -22,32 +22,32 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::sync::until;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long an agent may take to take leave of a conversation.
+/// Time limit for the agent's answer to `session/close`.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often it is looked for idle ones.
+/// Interval of checks for idle adapters.
 const LOOK: Duration = Duration::from_secs(1);
-/// How much longer than its grace an adapter may take to be gone.
+/// Time limit for an adapter's end, beyond its grace.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Agents {
-    /// Speaks again with the adapters that an earlier daemon left, so that what they ask is answered and idle ones are ended.
+    /// Reconnects to the adapters that an earlier daemon left, so that their requests are answered and idle ones end.
     pub async fn rejoin_adapters(self: &Arc<Self>) {
         let talks = match self.supervisor.registry.open_talks(self.supervisor.instance.clone()).await {
             Ok(talks) => talks,
-            Err(error) => return tracing::error!(%error, "the conversations under way cannot be read"),
+            Err(error) => return tracing::error!(%error, "open conversations not readable"),
         };
         for talk in talks {
             let agents = Arc::clone(self);
             tokio::spawn(async move {
                 if let Err(refusal) = rejoin(&agents, &talk.session, &talk.run).await {
-                    tracing::warn!(session = %talk.session, why = refusal.detail, "a conversation is not gone on with");
+                    tracing::warn!(session = %talk.session, why = refusal.detail, "conversation not resumed");
                 }
             });
         }
     }
 }
 
-/// Ends an adapter and all that is below it, and waits until that is recorded. Its conversation is over.
+/// Stops an adapter with its process tree, waits until its end is recorded, and ends its conversation.
 pub(crate) async fn let_go_of(
     agents: &Arc<Agents>,
     key: &SessionKey,
@@ -60,20 +60,20 @@ pub(crate) async fn let_go_of(
         agents.supervisor.cancel_run(&row, false, &who).await?;
         let deadline = Instant::now() + agents.supervisor.settings.run.grace + PATIENCE;
         if agents.supervisor.wait(run, Some(deadline)).await?.ending.is_none() {
-            return Err(Refusal::wrong_state(format!("the adapter {run} does not end: `tenure why {run}`")));
+            return Err(Refusal::wrong_state(format!("the adapter {run} does not end: see `tenure why {run}`")));
         }
     }
     agents.supervisor.registry.end_talk(run.clone(), clock::unix_ms()).await?;
     Ok(())
 }
 
-/// An adapter's driver has stopped: because the adapter has ended, or this daemon leaves.
+/// Forgets an adapter whose driver has stopped, and records the end of its conversation if the adapter has ended.
 pub(crate) async fn adapter_is_over(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) {
     agents.adapters.forget(key, run);
     if agents.supervisor.lifecycle.phase.borrow().leaves_runs() {
         return;
     }
-    // A driver stops also if nobody speaks to it: then its adapter goes on, and so does the record.
+    // A driver also stops when its last handle is dropped. Then the adapter lives, and its conversation stays open.
     if agents.supervisor.runs.get(run).is_some_and(|held| !held.status().is_over()) {
         return;
     }
@@ -81,29 +81,30 @@ pub(crate) async fn adapter_is_over(agents: &Arc<Agents>, key: &SessionKey, run:
         return;
     }
     if let Err(error) = agents.supervisor.registry.end_talk(run.clone(), clock::unix_ms()).await {
-        // Whoever needs the session next finds that it has ended.
-        tracing::warn!(%run, %error, "that a conversation is over is not recorded yet");
+        // The next use of the session finds the ended adapter and records it.
+        tracing::warn!(%run, %error, "end of a conversation not recorded yet");
     }
 }
 
-/// Tells the agent of a session that is closed, if it wants to know. Its adapter is ended afterwards in any case.
+/// Cancels a session's turn, and closes its conversation if the agent supports `session/close`. The caller stops the
+/// adapter afterwards in any case.
 pub(crate) async fn say_farewell(agents: &Agents, key: &SessionKey) {
     let Some(adapter) = agents.adapters.get(key).filter(|adapter| !adapter.is_over()) else { return };
     adapter.handle.cancel(adapter.session.clone());
     if abilities_of(agents, key).await.closes() {
         let farewell = CloseSessionRequest::new(adapter.session.clone());
-        // Whatever it answers, or not.
+        // The answer does not matter.
         let _ = timeout(FAREWELL, adapter.handle.ask(Verb::CloseSession, &farewell)).await;
     }
 }
 
-/// What an agent said that it can do.
+/// Returns the recorded abilities of a session's agent.
 pub(crate) async fn abilities_of(agents: &Agents, key: &SessionKey) -> Abilities {
     let talk = agents.supervisor.registry.last_talk(key.clone()).await.ok().flatten();
     Abilities::recorded(talk.and_then(|talk| talk.abilities).as_deref())
 }
 
-/// What is to be recorded of a session's conversations once its runs are gone.
+/// Ends the open conversation of a session whose runs have ended.
 pub(crate) async fn end_talks(agents: &Agents, key: &SessionKey) -> Result<(), Refusal> {
     if let Some(open) = agents.supervisor.registry.open_talk(key.clone()).await? {
         agents.adapters.forget(key, &open.talk.run);
@@ -112,7 +113,7 @@ pub(crate) async fn end_talks(agents: &Agents, key: &SessionKey) -> Result<(), R
     Ok(())
 }
 
-/// Ends idle adapters now and then, until the daemon leaves.
+/// Stops idle adapters, until the daemon shuts down.
 pub async fn watch_adapters(agents: Arc<Agents>) {
     let mut phase = agents.supervisor.lifecycle.phase.subscribe();
     loop {
@@ -123,13 +124,13 @@ pub async fn watch_adapters(agents: Arc<Agents>) {
     }
 }
 
-/// Ends the adapters that nobody has wanted anything of for long, if their conversations can be gone on with by others.
+/// Stops the adapters that are idle for too long, if another process can resume their conversations.
 async fn end_idle_adapters(agents: &Arc<Agents>) {
     for (key, adapter) in agents.adapters.all().into_iter().filter(|(_, adapter)| adapter.is_overdue()) {
         match end_if_idle(agents, &key, &adapter).await {
             Ok(()) => {}
             Err(refusal) => {
-                tracing::warn!(session = %key, why = refusal.detail, "an idle adapter goes on");
+                tracing::warn!(session = %key, why = refusal.detail, "idle adapter not stopped");
             }
         }
     }
@@ -141,8 +142,8 @@ async fn end_if_idle(agents: &Arc<Agents>, key: &SessionKey, adapter: &Arc<Adapt
     let is_idle = session.row.state == SessionState::Idle && session.queued == 0;
     let is_idle = is_idle && adapter.is_overdue() && !agents.adapters.loads_badly(session.row.agent.as_ref());
     if is_idle && abilities_of(agents, key).await.outlives_its_process() {
-        tracing::info!(session = %key, run = %adapter.run, "an idle adapter is ended");
-        let_go_of(agents, key, &adapter.run, "it was idle for long").await?;
+        tracing::info!(session = %key, run = %adapter.run, "stopping an idle adapter");
+        let_go_of(agents, key, &adapter.run, "it was idle for too long").await?;
     }
     Ok(())
 }
@@ -159,19 +160,19 @@ async fn rejoin(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(
     adapter_start::ensure_adapter(agents, session).await.map(drop)
 }
 
-/// How an adapter ended, in words, with what it said last.
+/// Describes an adapter's end, with the last lines of its stderr.
 pub(crate) async fn how_it_ended(agents: &Arc<Agents>, run: &RunId, name: &str) -> (Option<Reason>, String) {
     let Ok(row) = agents.supervisor.wait(run, Some(Instant::now() + PATIENCE)).await else {
-        return (None, format!("{name} is gone, and how it ended is not known"));
+        return (None, format!("{name} has ended; its exit status is unknown"));
     };
-    let Some(ending) = &row.ending else { return (None, format!("{name} is not ours any more")) };
+    let Some(ending) = &row.ending else { return (None, format!("{name} has no recorded end: see `tenure why {run}`")) };
     let mut text = match ending.termination.reason {
         Reason::SpawnError => {
             let description =
                 name.parse().ok().and_then(|name| adapter_start::adapter_of(agents, &name).ok());
             let get = description.and_then(|it| it.install).map_or_else(
                 || format!("check agents.{name}.acp.command in config.toml"),
-                |how| format!("to get it: {how}"),
+                |how| format!("to install it: {how}"),
             );
             format!("{name} could not be started ({}); {get}", ending.termination.sentence())
         }
@@ -181,7 +182,7 @@ pub(crate) async fn how_it_ended(agents: &Arc<Agents>, run: &RunId, name: &str) 
     if let Ok(last) = tokio::task::spawn_blocking(move || last_words(&dir)).await
         && !last.is_empty()
     {
-        text = format!("{text}; its last words: {last}");
+        text = format!("{text}; its last stderr output: {last}");
     }
     (Some(ending.termination.reason), text)
 }

@@ -1,5 +1,4 @@
-//! What an adapter that has ended had to say: it may have ended while no daemon was there to hear it, even after it had
-//! answered.
+//! Reads the unread output of an adapter that has ended: it may have answered and ended while no daemon was running.
 
 use super::host::heard;
 use crate::Agents;
@@ -19,10 +18,10 @@ use tenure_supervisor::Refusal;
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
-/// How much is read at a time.
+/// Bytes to read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// The output of a run that has ended, and the record of its conversation.
+/// Output and record of an adapter that has ended, for a driver.
 struct Remains {
     agents: Arc<Agents>,
     key: SessionKey,
@@ -30,7 +29,7 @@ struct Remains {
     reading: Mutex<(Reader, Vec<u8>)>,
 }
 
-/// Hears what an adapter that has ended said and nobody has heard. Its conversation is over then.
+/// Reads and records the unread output of an adapter that has ended, and ends its conversation.
 pub(crate) async fn hear_out(agents: &Arc<Agents>, open: &OpenTalk) -> Result<(), Refusal> {
     let run = &open.talk.run;
     if let Some(row) = agents.supervisor.registry.run(run.clone()).await? {
@@ -47,7 +46,7 @@ pub(crate) async fn hear_out(agents: &Arc<Agents>, open: &OpenTalk) -> Result<()
     Ok(())
 }
 
-/// The same, unless somebody has done so.
+/// Does the same as [`hear_out`], if the run's conversation is still open.
 pub(crate) async fn hear_out_of(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
     let _gate = agents.adapters.gates.turn(key.as_str()).await;
     match agents.supervisor.registry.open_talk(key.clone()).await?.filter(|open| open.talk.run == *run) {
@@ -62,7 +61,7 @@ impl Host for Remains {
         match block_in_place(|| reader.read(from, buffer)) {
             Ok(piece) => heard(&piece, buffer).unwrap_or(Output::Over),
             Err(error) => {
-                tracing::warn!(run = %self.run, %error, "what an adapter said at last cannot be read");
+                tracing::warn!(run = %self.run, %error, "last output of an ended adapter not readable");
                 Output::Over
             }
         }
@@ -84,7 +83,7 @@ impl Host for Remains {
         host::record_step(&self.agents, &self.key, &self.run, step).await
     }
 
-    /// Nobody waits for an answer.
+    /// Never answers: the adapter that sent the request has ended.
     async fn answer(&self, _: Asked) -> Reply {
         std::future::pending().await
     }

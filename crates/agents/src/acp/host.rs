@@ -1,4 +1,5 @@
-//! What a driver stands on: an adapter's run, by the offsets of its output and input, and the record of its conversation.
+//! Host of a protocol driver: gives it an adapter's output and input by their offsets, and the record of its
+//! conversation.
 
 use super::requests::Bounds;
 use super::write_grants::Allowed;
@@ -25,26 +26,26 @@ use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
-/// How much is read at a time.
+/// Bytes to read at a time.
 const CHUNK: usize = 256 << 10;
-/// The pause before something is tried again.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// An adapter's run and its record.
+/// Run and record of an adapter, for its driver.
 pub(crate) struct Hosting {
     pub(crate) agents: Arc<Agents>,
     pub(crate) key: SessionKey,
     pub(crate) held: Arc<RunHandle>,
-    /// What the agent may do, and where.
+    /// Permissions of the agent, and their directory.
     pub(crate) bounds: Bounds,
-    /// What somebody has allowed it to write.
+    /// File changes that a person has allowed.
     pub(crate) allowed: std::sync::Mutex<Allowed>,
     reading: Mutex<Reading>,
-    /// When the adapter printed something last.
+    /// Time of the adapter's last output.
     spoke: Arc<std::sync::Mutex<Instant>>,
-    /// The connection over which its input is given.
+    /// Connection to the keeper for the adapter's input.
     typing: Mutex<Option<Link>>,
-    /// The terminals that the agent has let go of. The next daemon does not know, and answers what it need not.
+    /// Ids of released terminals. In memory only: the next daemon would still answer requests about them.
     pub(crate) released: std::sync::Mutex<HashSet<String>>,
 }
 
@@ -82,7 +83,7 @@ impl Hosting {
         &self.held.ticket.run_id
     }
 
-    /// The connection for the input; made anew if there is none.
+    /// Takes the connection for the input, or makes a new one.
     async fn link(&self) -> Result<Link, Over> {
         loop {
             if let Some(link) = self.typing.lock().await.take() {
@@ -95,7 +96,7 @@ impl Hosting {
             match self.agents.supervisor.viewer(&row).await {
                 Ok(link) => return Ok(link),
                 Err(refusal) => {
-                    tracing::debug!(run = %self.run(), why = refusal.detail, "an adapter's input waits");
+                    tracing::debug!(run = %self.run(), why = refusal.detail, "no connection for adapter stdin, retrying");
                     sleep(PAUSE).await;
                 }
             }
@@ -103,7 +104,7 @@ impl Hosting {
     }
 }
 
-/// Records a step of a conversation, however long the registry takes to take it, and tells whoever looks on.
+/// Records a step of a conversation, retrying until the registry accepts it, and notifies followers of the session.
 pub(crate) async fn record_step(
     agents: &Agents,
     key: &SessionKey,
@@ -121,14 +122,14 @@ pub(crate) async fn record_step(
             }
             Ok(None) => return Err(Over),
             Err(error) => {
-                tracing::error!(%run, %error, "the registry did not take a conversation's step");
+                tracing::error!(%run, %error, "conversation step not recorded, retrying");
                 sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// What a part of an adapter's output is to a driver; nothing, if there is none yet.
+/// Converts a piece of an adapter's output for the driver; `None` at the end of the output so far.
 pub(crate) fn heard(piece: &Piece, buffer: &[u8]) -> Option<Output> {
     match *piece {
         Piece::Bytes { from, len, stream: Stream::Stdout, .. } => {
@@ -145,7 +146,7 @@ impl Host for Hosting {
         let mut reading = self.reading.lock().await;
         let Reading { follower, reader, buffer } = &mut *reading;
         loop {
-            // Before the look: what was printed before the end is there then.
+            // Checked before the read: everything printed before the end is readable by then.
             let is_over = follower.is_over();
             match block_in_place(|| reader.read(from, buffer)) {
                 Ok(piece) => match heard(&piece, buffer) {
@@ -158,7 +159,7 @@ impl Host for Hosting {
                 },
                 Err(_) if is_over => return Output::Over,
                 Err(error) => {
-                    tracing::warn!(run = %self.run(), %error, "an adapter's output cannot be read");
+                    tracing::warn!(run = %self.run(), %error, "adapter output not readable, retrying");
                     sleep(PAUSE).await;
                 }
             }
@@ -188,12 +189,12 @@ impl Host for Hosting {
                     *self.typing.lock().await = Some(link);
                     return Ok(());
                 }
-                // It does not read: it is waited for as long as it runs. The keeper takes what it does not have.
+                // An adapter that does not read is retried for as long as it runs. The keeper skips bytes that it has.
                 Err(refusal) => {
                     if self.held.status().is_over() {
                         return Err(Over);
                     }
-                    tracing::debug!(run = %self.run(), why = refusal.detail, "an adapter does not take its input");
+                    tracing::debug!(run = %self.run(), why = refusal.detail, "adapter stdin not accepted yet, retrying");
                     sleep(PAUSE).await;
                 }
             }
@@ -205,7 +206,7 @@ impl Host for Hosting {
             match self.agents.supervisor.registry.lines_from(self.run().clone(), at).await {
                 Ok(lines) => return Ok(lines),
                 Err(error) => {
-                    tracing::error!(run = %self.run(), %error, "what was said to an adapter cannot be read");
+                    tracing::error!(run = %self.run(), %error, "lines sent to the adapter not readable, retrying");
                     sleep(PAUSE).await;
                 }
             }

@@ -1,4 +1,4 @@
-//! What an agent wants of us, and what it gets: permission, files below its session's directory, commands in terminals.
+//! Answers an agent's requests: permission, files below its session's directory, commands in terminals.
 
 use super::host::Hosting;
 use super::permission::Question;
@@ -21,13 +21,13 @@ use tenure_core::visible;
 use tenure_os::file;
 use tenure_supervisor::sync::lock;
 
-/// What an agent may do, and where.
+/// Permissions of an agent, and their directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     pub(crate) permissions: Permissions,
-    /// Below which directory its files are.
+    /// Directory that contains the agent's files.
     pub(crate) root: PathBuf,
-    /// Its description: its commands get what it has.
+    /// Description of the adapter. Its terminals get the same environment.
     pub(crate) description: Description,
 }
 
@@ -37,22 +37,22 @@ impl Bounds {
     }
 }
 
-/// Something that an agent does by us, without having asked.
+/// Operation that an agent requests from Tenure without a permission request.
 pub(crate) struct Deed {
-    /// In words.
+    /// Description in words.
     pub(crate) title: String,
-    /// The details that a person has to see.
+    /// Details for the person who decides.
     pub(crate) details: ToolDetails,
-    /// The working directory; the session's if there is none.
+    /// Working directory; `None` means the session's.
     pub(crate) cwd: Option<String>,
-    /// The variables of a command.
+    /// Variables of a command.
     pub(crate) env: BTreeMap<String, String>,
-    /// Whether it changes nothing.
+    /// True if the operation changes nothing.
     pub(crate) only_looks: bool,
 }
 
 impl Deed {
-    /// An operation on a file.
+    /// Describes an operation on a file.
     fn with_file(verb: &str, path: &Path) -> Self {
         let path = path.display().to_string();
         Self {
@@ -66,7 +66,7 @@ impl Deed {
 }
 
 impl Hosting {
-    /// What the agent is answered.
+    /// Carries out a request of the agent and returns the reply.
     pub(crate) async fn satisfy(&self, asked: Asked) -> Reply {
         match asked.want() {
             Want::Permission(wanted) => self.permit(&asked, &wanted).await,
@@ -85,7 +85,7 @@ impl Hosting {
                 self.if_permitted(&asked, &deed, self.write_file(wanted)).await
             }
             Want::CreateTerminal(mut wanted) => {
-                // A link in the path may lead elsewhere by the time a person has allowed it.
+                // Resolved before the question: a link in the path may change before a person answers.
                 if let Some(real) = wanted.cwd.as_ref().and_then(|cwd| file::real(cwd).ok()) {
                     wanted.cwd = Some(real);
                 }
@@ -103,7 +103,7 @@ impl Hosting {
         }
     }
 
-    /// Returns true if a person was shown this change of a file and has allowed it.
+    /// Returns true if a person has allowed this change of a file.
     async fn was_allowed(&self, wanted: &WriteTextFileRequest) -> bool {
         if !lock(&self.allowed).knows(&wanted.path) {
             return false;
@@ -122,7 +122,7 @@ impl Hosting {
                     lock(&self.allowed).chosen(wanted, option);
                 }
                 let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
-                // Nobody said yes: what the agent offers as a no is it, rather than the end of its turn.
+                // Without a valid choice, takes the agent's reject option: a cancelled outcome would end its turn.
                 let refusal = || permission::decide(Permissions::DenyAll, wanted, false);
                 (decision.unwrap_or_else(refusal), answered.by)
             }
@@ -137,7 +137,7 @@ impl Hosting {
         Reply { answer, told: Some(json!({ "outcome": chosen, "by": by })) }
     }
 
-    /// Does what an agent has us do, if that is permitted. What was not is told in the history.
+    /// Carries out an operation if it is permitted. A decision by a person, and every rejection, goes into the history.
     async fn if_permitted(&self, asked: &Asked, deed: &Deed, doing: impl Future<Output = Answer>) -> Reply {
         let (allowed, by) = match self.bounds.permissions {
             Permissions::ApproveAll => return doing.await.into(),
@@ -159,10 +159,10 @@ impl Hosting {
 }
 
 fn not_permitted(what: &str, by: &str) -> Error {
-    refused(format!("to {what} is not permitted ({by})"))
+    refused(format!("permission denied ({by}): {what}"))
 }
 
-/// An error that says so to the agent.
+/// Returns an error for the agent with this message.
 pub(crate) fn refused(why: impl Into<String>) -> Error {
     Error::new(-32000, why)
 }

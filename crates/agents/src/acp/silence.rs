@@ -1,5 +1,5 @@
-//! The silence of an agent in a turn: some never answer when their model fails. A turn is ended for it only if no process
-//! of the session works meanwhile and nobody is asked anything.
+//! Detects a silent agent: some never answer when their model fails. Silence ends a turn only if no process of the
+//! session works meanwhile and no permission question is open.
 
 use super::adapter::Adapter;
 use crate::Agents;
@@ -10,19 +10,19 @@ use tenure_core::session::SessionKey;
 use tenure_core::watch::{Usage, worked};
 use tokio::time::{Instant, sleep_until};
 
-/// How many runs of a session are measured: its adapter and its terminals.
+/// Maximum number of runs to measure in a session: its adapter and its terminals.
 const MEASURED: usize = 50;
 
-/// The processes of a session and what they have used.
+/// Measurement of a session's processes.
 struct Measured {
     at: Instant,
     usage: Usage,
-    /// Their pids and when they started.
+    /// Pid and start time of each process.
     processes: HashSet<(i32, u64)>,
 }
 
-/// Waits until an agent has been silent for its limit and did nothing meanwhile; returns the limit. The session is measured at half the limit
-/// and at the limit.
+/// Waits until an agent has been silent and idle for its limit; returns the limit. The session is measured at half the
+/// limit and at the limit.
 pub(crate) async fn until_silent(
     agents: &Agents,
     key: &SessionKey,
@@ -38,7 +38,7 @@ pub(crate) async fn until_silent(
             continue;
         }
         let first = measure(agents, key).await;
-        // A measurement that took long must leave some time to be judged by.
+        // Even after a slow measurement, there must be some time between the two.
         sleep_until((since + limit).max(Instant::now() + limit / 4)).await;
         if adapter.spoke_at() > since {
             continue;
@@ -52,7 +52,7 @@ pub(crate) async fn until_silent(
     }
 }
 
-/// Measures the processes of a session; `None` if they cannot be seen.
+/// Measures the processes of a session; `None` if they cannot be read.
 async fn measure(agents: &Agents, key: &SessionKey) -> Option<Measured> {
     let mut measured = Measured {
         at: Instant::now(),
@@ -69,8 +69,8 @@ async fn measure(agents: &Agents, key: &SessionKey) -> Option<Measured> {
     Some(measured)
 }
 
-/// Returns true if nothing worked between two measurements. A process that was started meanwhile is work, too: what short
-/// ones used is not in the totals.
+/// Returns true if nothing worked between two measurements. A process that was started meanwhile counts as work, because
+/// the totals do not include processes that have ended.
 fn is_idle(first: &Measured, last: &Measured) -> bool {
     let within = last.at.saturating_duration_since(first.at);
     last.processes.is_subset(&first.processes) && !worked(first.usage, last.usage, within)

@@ -1,6 +1,5 @@
-//! The terminals that an agent asks for: each is a run of its session, so its tree is held, its output kept, and all of it
-//! ended with the session. A terminal is called by its run and by how much of its output is wanted: nothing has to be
-//! remembered of it.
+//! Terminals of an agent. Each is a run of its session: Tenure contains its tree, keeps its output, and ends it with the
+//! session. A terminal's id is its run's id and the requested output limit, so no state is needed.
 
 use super::host::Hosting;
 use super::requests::{Deed, refused};
@@ -30,16 +29,16 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::{StartRequest, set_variable};
 use tenure_supervisor::sync::lock;
 
-/// How much of the output is told at most.
+/// Maximum length of a terminal's output in an answer, in bytes.
 const MOST: u64 = 1 << 20;
-/// How much is read at a time.
+/// Bytes to read at a time.
 const CHUNK: usize = 64 << 10;
 
 impl Hosting {
     pub(crate) async fn create_terminal(&self, asked: &Asked, wanted: CreateTerminalRequest) -> Answer {
         let run = asked.consequence(self.run());
         let limit = wanted.output_byte_limit;
-        // An earlier daemon may have started it.
+        // An earlier daemon may have started this run already.
         let known = self
             .agents
             .supervisor
@@ -56,7 +55,7 @@ impl Hosting {
         Ok(raw(&CreateTerminalResponse::new(id)))
     }
 
-    /// The question about a command: its exact words, its directory and its variables.
+    /// Describes a command for a permission question: its exact words, its directory and its variables.
     pub(crate) fn terminal_deed(&self, wanted: &CreateTerminalRequest) -> Result<Deed, Refusal> {
         environment::judge(wanted.env.iter().map(|it| (it.name.as_str(), it.value.as_str())))
             .map_err(Refusal::invalid)?;
@@ -121,7 +120,7 @@ impl Hosting {
         Ok(raw(&KillTerminalResponse::new()))
     }
 
-    /// The agent has nothing to do with it any more. What it printed stays, for people.
+    /// Ends a terminal and forgets its id. Its output is kept for people.
     pub(crate) async fn release_terminal(&self, id: &str) -> Answer {
         self.end_terminal(id).await?;
         lock(&self.released).insert(id.to_owned());
@@ -134,7 +133,7 @@ impl Hosting {
         self.agents.supervisor.cancel_run(&row, false, &who).await.map_err(told)
     }
 
-    /// The run that a terminal is, if it is one of this session, and how much of its output is wanted.
+    /// Returns a terminal's run, if it belongs to this session, and the output limit.
     async fn terminal(&self, id: &str) -> Result<(RunRow, u64), Error> {
         let (run, limit) = id.split_once('.').map_or((id, None), |(run, limit)| (run, limit.parse().ok()));
         let unknown = || Error::resource_not_found(Some(id.to_owned()));
@@ -153,7 +152,7 @@ impl Hosting {
     }
 }
 
-/// The words to execute. Some agents send a shell line instead of a program and its arguments.
+/// Returns the words to execute. Some agents send a shell line instead of a program and its arguments.
 fn words(wanted: &CreateTerminalRequest) -> Vec<String> {
     if is_line(wanted) {
         return shell::of_system(wanted.command.clone());
@@ -165,7 +164,7 @@ fn is_line(wanted: &CreateTerminalRequest) -> bool {
     wanted.args.is_empty() && wanted.command.contains(char::is_whitespace)
 }
 
-/// The last of a run's output, and whether something is missing before it.
+/// Returns the end of a run's output, and true if something before it is missing.
 fn last(dir: &Path, limit: u64) -> (String, bool) {
     let all = totals(dir).map_or(0, |totals| totals.bytes);
     let mut at = all.saturating_sub(limit);
@@ -179,7 +178,7 @@ fn last(dir: &Path, limit: u64) -> (String, bool) {
         }
         at = piece.end();
     }
-    // It may begin, or still be, in the middle of a character.
+    // The bytes may begin in the middle of a UTF-8 character.
     let begin = bytes.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
     (String::from_utf8_lossy(&bytes[begin..]).into_owned(), truncated)
 }

@@ -1,5 +1,6 @@
-//! One turn of an ACP agent: its prompt is asked once, whoever goes on with it, and its end is what the agent answers. A
-//! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
+//! One turn of an ACP agent. Its prompt is sent once, even if another daemon continues the turn, and the agent's answer
+//! ends it. A cancel is a message to the agent and signals no process. A time limit sends the same message, and stops an
+//! adapter that does not obey it.
 
 use super::adapter::Adapter;
 use super::turn_result::{Early, End, acp_end, after};
@@ -33,26 +34,26 @@ use tenure_supervisor::sync::until;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// The pause before the registry is asked again.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long an agent may take to confirm that it has ended its turn.
+/// Time limit for the agent to confirm a cancelled turn.
 const CONFIRM: Duration = Duration::from_secs(15);
-/// What became of a prompt.
+/// Result of a prompt.
 enum Came {
     /// The agent answered.
     Answer(Answer),
-    /// It did not confirm that it ended the turn.
+    /// The agent did not confirm the cancel.
     Unconfirmed,
     /// The adapter has ended.
     Over,
 }
 
-/// Tells whoever looks on that a turn has begun or ended.
+/// Notifies followers of the session that a turn has begun or ended.
 pub(crate) fn a_turn_changed(agents: &Agents, key: &SessionKey) {
     agents.adapters.updates.tell(key, Update::Turn);
 }
 
-/// Carries out a turn of an ACP agent, or goes on with one.
+/// Carries out a turn of an ACP agent, or continues one.
 pub(crate) async fn run_acp_turn(
     agents: &Arc<Agents>,
     session: Session,
@@ -75,7 +76,7 @@ async fn wait_for_answer(
 ) -> Result<TurnEnd, Stopped> {
     a_turn_changed(agents, &turn.asked.session);
     let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-    // Its adapter is noted with its prompt.
+    // A turn's prompt is recorded together with its run, so without a run there is none.
     let asked = if turn.run.is_some() { asked(agents, turn).await? } else { None };
     if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
         let end = turn_result::own_end(agents, turn, acp_end(&answer_of(answer))).await;
@@ -87,11 +88,11 @@ async fn wait_for_answer(
     let ensured = tokio::select! {
         biased;
         () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
-        // What the agent was asked it has to be told of.
+        // Only for a prompt that was not sent: the agent must be told of the cancel of another.
         () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(not_asked(agents, turn).await),
-        // One that was asked may have answered in time, while nobody listened.
+        // Only for a prompt that was not sent: another may have been answered in time, while no daemon listened.
         () = time_is_up(limit), if asked.is_none() => {
-            let why = format!("{name} was not ready for its turn before that had no time left");
+            let why = format!("{name} was not ready before the turn's time limit");
             return Ok(agents.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
         }
         ensured = ensuring => ensured,
@@ -123,7 +124,8 @@ async fn wait_for_answer(
     }
 }
 
-/// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+/// Returns the adapter that carries out a turn. `None` if the prompt was sent to an adapter that has ended: no other one
+/// can answer it.
 async fn ensure_asked(
     agents: &Arc<Agents>,
     session: Session,
@@ -139,7 +141,7 @@ async fn ensure_asked(
     }
     let adapter = loop {
         match adapter_start::ensure_adapter(agents, session.clone()).await {
-            // The registry does not answer now; what it was asked for has not failed by that.
+            // A registry that is unavailable does not fail the turn.
             Err(refusal)
                 if refusal.code == Code::RegistryUnavailable
                     && !agents.supervisor.lifecycle.is_draining() =>
@@ -153,7 +155,7 @@ async fn ensure_asked(
     Ok((!is_another).then_some(adapter))
 }
 
-/// The end of a turn whose adapter has ended: what it answered before that counts.
+/// Ends a turn whose adapter has ended. An answer that it gave before counts.
 async fn end_turn_after_adapter_exit(
     agents: &Arc<Agents>,
     turn: &Turn,
@@ -164,12 +166,12 @@ async fn end_turn_after_adapter_exit(
     let end = match (answer, run) {
         (Some(answer), _) => turn_result::own_end(agents, turn, acp_end(&answer_of(&answer))).await,
         (None, Some(run)) => after_its_end(agents, run, None, name).await,
-        (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
+        (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} has ended; its run is unknown"))),
     };
     Ok(agents.ended(turn, end, None).await)
 }
 
-/// The prompt of a turn as it was asked, if it was.
+/// Returns the recorded prompt of a turn, if it was sent.
 async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, Stopped> {
     loop {
         match agents.supervisor.registry.question_of(turn.asked.id.clone()).await {
@@ -179,7 +181,7 @@ async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, Stopped> {
     }
 }
 
-/// When a turn is to be ended, and how long its agent may be silent; without a limit, never.
+/// Returns the deadline of a turn, and its silence limit; `None` means no limit.
 fn turn_limits(agents: &Agents, session: &Session, turn: &Turn) -> (Option<Instant>, Option<Duration>) {
     let row = &session.row;
     let agent = row.agent.as_ref().and_then(|name| adapter_start::adapter_of(agents, name).ok());
@@ -190,7 +192,7 @@ fn turn_limits(agents: &Agents, session: &Session, turn: &Turn) -> (Option<Insta
     (end, agent.and_then(|agent| agent.no_output(limit)))
 }
 
-/// The end of a turn by what became of its prompt.
+/// Returns the end of a turn for the result of its prompt.
 async fn came(
     agents: &Arc<Agents>,
     turn: &Turn,
@@ -199,7 +201,7 @@ async fn came(
     name: &str,
 ) -> TurnEnd {
     let end = match (came, early) {
-        // Nobody told it to stop: some say that of a turn that they lose because they die.
+        // Without a cancel: some agents report a turn as cancelled because they are exiting.
         (Came::Answer(answer), None)
             if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
         {
@@ -209,9 +211,9 @@ async fn came(
         (Came::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
         (Came::Unconfirmed, Some(early @ (Early::TimedOut | Early::Silent(_)))) => {
             let key = &turn.asked.session;
-            let why = "its turn was over, and it did not stop";
+            let why = "its turn timed out, and it did not stop";
             if let Err(refusal) = adapter_stop::let_go_of(agents, key, &adapter.run, why).await {
-                tracing::warn!(run = %adapter.run, why = refusal.detail, "an adapter does not end");
+                tracing::warn!(run = %adapter.run, why = refusal.detail, "adapter not stopped");
             }
             let (outcome, stop, why) = early.end(name);
             (outcome, stop, why.map(|why| format!("{why}; {name} did not stop, so its process was ended")))
@@ -219,7 +221,7 @@ async fn came(
         (Came::Unconfirmed, _) => {
             adapter.owes_an_answer.store(true, Ordering::Relaxed);
             let why = format!(
-                "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
+                "{name} was told to stop and has not confirmed it; its process runs until the next turn or the close"
             );
             (Outcome::Cancelled, Stop::Cancelled, Some(why))
         }
@@ -228,7 +230,7 @@ async fn came(
     agents.ended(turn, end, Some(adapter.session.0.to_string())).await
 }
 
-/// The end of a turn whose adapter has ended.
+/// Returns the end of a turn for the exit of its adapter.
 async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<Early>, name: &str) -> End {
     let (reason, why) = adapter_stop::how_it_ended(agents, run, name).await;
     let (outcome, stop) = match (early, reason) {
@@ -242,12 +244,13 @@ async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<Early>, 
     (outcome, stop, Some(why))
 }
 
-/// The end of a turn that the agent has not heard of.
+/// Returns the end of a turn that was cancelled before its prompt was sent.
 async fn not_asked(agents: &Agents, turn: &Turn) -> TurnEnd {
-    let why = "it was cancelled before the agent was asked".to_owned();
+    let why = "it was cancelled before the prompt was sent".to_owned();
     agents.ended(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
 }
 
+/// Returns the end of a turn that has no adapter.
 async fn not_ensured(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd {
     let outcome = if refusal.code == Code::SessionClosed { Outcome::Cancelled } else { Outcome::Failed };
     let stop = match failed_start(agents, turn).await {
@@ -257,8 +260,8 @@ async fn not_ensured(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd
     agents.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
 }
 
-/// How the adapter ended that was started for a turn and is of no use. One that could not be executed is noted with
-/// the turn: its run says why.
+/// Returns the reason of the end of an adapter that was started for a turn and failed. An adapter that could not be
+/// executed is recorded as the turn's run, because it has the details.
 async fn failed_start(agents: &Agents, turn: &Turn) -> Option<Reason> {
     let talk = agents.supervisor.registry.last_talk(turn.asked.session.clone()).await.ok()??;
     let run = agents.supervisor.registry.run(talk.run).await.ok()??;
@@ -270,12 +273,12 @@ async fn failed_start(agents: &Agents, turn: &Turn) -> Option<Reason> {
         && let Err(error) =
             agents.supervisor.registry.set_turn_run(turn.asked.id.clone(), run.ticket.run_id.clone()).await
     {
-        tracing::warn!(turn = %turn.asked.id, %error, "the adapter of a turn is not noted");
+        tracing::warn!(turn = %turn.asked.id, %error, "adapter not recorded as the turn's run");
     }
     Some(reason)
 }
 
-/// Asks the prompt, unless that was done; and waits for the answer.
+/// Sends the prompt, unless it was sent before, and waits for the answer.
 async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<Asks>) -> Result<Answer, Over> {
     if let Some(asks) = asked {
         return adapter.handle.answer_to(asks.id).await;
@@ -289,7 +292,7 @@ async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<Asks>) -> Result<A
     adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
 }
 
-/// Waits until then, if that is ever.
+/// Waits until the deadline; forever without one.
 async fn time_is_up(limit: Option<Instant>) {
     match limit {
         Some(limit) => sleep_until(limit).await,
@@ -297,7 +300,8 @@ async fn time_is_up(limit: Option<Instant>) {
     }
 }
 
-/// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
+/// Waits for the answer to a prompt. After a cancel or a time limit, asks the agent to stop, and gives it some time to
+/// answer.
 async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
@@ -307,7 +311,7 @@ async fn until_answered(
     tokio::pin!(asking);
     let early = tokio::select! {
         biased;
-        // First, so that a cancel comes after what it cancels.
+        // First, so that the prompt is sent before its cancel.
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
         early = limits => early,

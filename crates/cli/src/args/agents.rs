@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A table [agents.NAME] in config.toml describes the command of one more, [agents.NAME.acp] its ACP adapter; or they
-change the built-in ones key by key.
-
-Examples:
-  tenure agents
-  tenure agents list --json")]
+#[command(after_help = sections!(
+    notes: "\
+A table [agents.NAME] in config.toml describes the command of an agent, and [agents.NAME.acp] its ACP adapter. \
+Such a table adds an agent, or changes a built-in one key by key.",
+    codes: usual_codes!(),
+    examples: ["tenure agents", "tenure agents list --json"],
+))]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<AgentsVerb>,
@@ -20,16 +20,16 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsVerb {
-    /// List the agents; what `tenure agents` alone does.
-    #[command(after_help = "\
-BACKEND cli: its command is started for each turn; acp: its adapter goes on from turn to turn
-FROM    built-in, overridden (built-in, and changed in config.toml), or own (from config.toml alone)
-SILENCE how long a turn may give no output: in a new conversation, and in one that goes on
-IDLE    how long an adapter is kept that has nothing to do
-PROGRAM what its command is on this PATH
-
-Examples:
-  tenure agents list
-  tenure agents list --json")]
+    /// List agents (same as `tenure agents`).
+    #[command(after_help = sections!(
+        notes: concat!(heading!("Columns"), "
+  BACKEND  cli: a command for each turn; acp: one adapter for all turns
+  FROM     built-in, overridden (changed in config.toml), or own (only there)
+  SILENCE  the no-output limit of a turn: in a new and a resumed conversation
+  IDLE     the time after which an idle adapter is ended
+  PROGRAM  the program that the command is on this PATH"),
+        codes: usual_codes!(),
+        examples: ["tenure agents list", "tenure agents list --json"],
+    ))]
     List,
 }

@@ -1,26 +1,26 @@
-//! Which page of what happened.
+//! The flags that select a page of a history.
 
 use clap::Args;
 use tenure_core::tools::sessions::SessionsRequest;
 
 #[derive(Debug, Args)]
 pub(crate) struct PageArgs {
-    /// Go on where the page before ended, as it said.
+    /// Continue after the previous page, with the value that it printed.
     #[arg(long, value_name = "N")]
     after: Option<String>,
-    /// At most so many.
+    /// Show at most N entries.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// At most about so much text, as in 64KiB.
+    /// Show at most about this much text, as in 64KiB.
     #[arg(long, value_name = "SIZE", value_parser = tenure_settings::size)]
     max_bytes: Option<u64>,
-    /// The newest first.
+    /// Show the newest entries first.
     #[arg(long)]
     newest_first: bool,
 }
 
 impl PageArgs {
-    /// The request for this page of it.
+    /// Returns the request for this page.
     pub(crate) fn of(&self, request: SessionsRequest) -> SessionsRequest {
         SessionsRequest {
             after: self.after.clone(),

@@ -1,4 +1,4 @@
-//! `tenure acp`: agents behind adapters, through the daemon.
+//! `tenure acp`: work with ACP agents, through the daemon.
 
 mod ending;
 mod follow;
@@ -21,7 +21,7 @@ use tenure_core::tools::sessions::{Action, EntryJson, SessionsReply, SessionsReq
 
 pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
     let settings = match args.verb {
-        // What it starts is described in the configuration.
+        // A prompt can start an adapter, and the configuration describes the adapters: it must be valid.
         Some(AcpVerb::Prompt(_)) => settings::load(),
         _ => settings::load_to_look(),
     };
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Asks the daemon and prints what it answers.
+/// Sends a request to the daemon and prints the reply.
 fn asked(
     target: &Target<'_>,
     request: &SessionsRequest,
@@ -121,11 +121,12 @@ fn one(reply: &SessionsReply) -> Result<(), Failure> {
 fn cancelled(reply: &SessionsReply) -> Result<(), Failure> {
     print::line(&match &reply.turn {
         Some(turn) => format!("turn {} is being cancelled: `tenure acp attach` shows its end", turn.number),
-        None => "no turn is under way".to_owned(),
+        None => "no turn is running".to_owned(),
     })
 }
 
-/// What happened, as it would have been seen, and how each turn ended. All of it is what was asked for.
+/// Prints a session's history as `attach` would have shown it, with the end of each turn. Everything goes to standard
+/// output.
 fn happened(reply: &SessionsReply) -> Result<(), Failure> {
     let style = Style { face: Face::of_stdout(), live: false, split: false, echo: true };
     let mut happened = Happened::new(style);
@@ -148,15 +149,15 @@ fn happened(reply: &SessionsReply) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The turns of a history of which it is not told yet how they ended, in the order of their entries.
+/// The turns of a history whose end is not printed yet, in the order of their entries.
 struct Turns<'a> {
     left: VecDeque<&'a TurnJson>,
-    /// The turn of the entry before.
+    /// Turn of the previous entry.
     at: Option<TurnId>,
 }
 
 impl Turns<'_> {
-    /// Tells of the turns that ended before an entry.
+    /// Prints the ends of the turns that ended before an entry.
     fn before(&mut self, entry: &EntryJson, happened: &mut Happened) {
         let Some(id) = entry.turn_id.as_ref().filter(|id| self.at.as_ref() != Some(id)) else { return };
         if self.left.iter().any(|turn| turn.turn_id == *id) {
@@ -167,7 +168,8 @@ impl Turns<'_> {
         self.at = Some(id.clone());
     }
 
-    /// Tells of the turns that are left. If there is more, the last of those with entries may go on there.
+    /// Prints the ends of the remaining turns. The turn of the last entry is left out if the history is cut: it may have more
+    /// entries on the next page.
     fn end(mut self, is_cut: bool, happened: &mut Happened) {
         while let Some(turn) = self.left.pop_front() {
             if !(is_cut && self.at.as_ref() == Some(&turn.turn_id)) {
@@ -176,7 +178,7 @@ impl Turns<'_> {
         }
     }
 
-    /// Tells how a turn ended; of one that has no entries, what was said, too.
+    /// Prints how a turn ended; for a turn without entries, its message first.
     fn tell(&self, turn: &TurnJson, happened: &mut Happened) {
         if self.at.as_ref() != Some(&turn.turn_id) {
             happened.say(Tone::Quiet, &format!("> {}", print::plain(&turn.message)));

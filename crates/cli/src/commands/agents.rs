@@ -1,5 +1,5 @@
-//! `tenure agents`: the agents that there are, as commands and behind ACP adapters. It needs no daemon: the descriptions
-//! are built in or in `config.toml`.
+//! `tenure agents`: list the agents, both commands and ACP adapters. Needs no daemon: descriptions are built in or in
+//! `config.toml`.
 
 use crate::args::{AgentsArgs, AgentsVerb};
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Lists those that are described well, and says what is wrong with the others.
+/// Prints the agents with valid descriptions, and the errors of the others.
 fn list(json: bool) -> Result<u8, Failure> {
     let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
     let (listed, wrong) = listed(&settings::load_to_look()?, &path);
@@ -36,7 +36,7 @@ fn list(json: bool) -> Result<u8, Failure> {
     Ok(u8::from(!wrong.is_empty()))
 }
 
-/// The agents that these settings describe well, with their programs on this path, and what is wrong with the others.
+/// Agents with valid descriptions in these settings, with their programs on this path, and the errors of the others.
 pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<String>) {
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
     let agents = tenure_agents::agents(file, settings.agents());
@@ -47,12 +47,12 @@ pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<Str
     let of_commands = agents.values().flatten().map(|agent| of_command(agent, settings, path));
     let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, settings, path));
     let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
-    // The command of an agent stays before its adapter.
+    // The sort is stable: an agent's command stays before its adapter.
     listed.sort_by(|a, b| a.name.cmp(&b.name));
     (listed, wrong)
 }
 
-/// Whose description it is. The tables of a command and of an adapter are overridden apart.
+/// Origin of a description. The tables of a command and of an adapter are overridden independently.
 fn source(name: &AgentId, settings: &Settings, backend: Backend) -> &'static str {
     let is_built_in = BUILT_IN.iter().any(|(built_in, _)| *built_in == name.as_str());
     let given = settings.agents().get(name.as_str()).and_then(|raw| match &raw.value {
@@ -98,7 +98,7 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
         source: source(&adapter.name, settings, Backend::Acp),
         command: adapter.command.clone(),
         program: program(&adapter.command, path).map(|found| found.display().to_string()),
-        // It is the agent that says so, once it runs.
+        // Unknown until the agent runs and reports it.
         resumes: None,
         prompt: "protocol",
         model: adapter.model.clone(),
@@ -116,7 +116,7 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
     }
 }
 
-/// The file that a command means: itself if it is a path, else the first of its name that can be executed.
+/// Program file of a command: the command itself if it is a path, else the first executable file of that name.
 pub(crate) fn program(command: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| file.is_file() && executable::may_execute(file);
     let names = executable::spellings(command);
@@ -140,7 +140,7 @@ mod tests {
         let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
         std::fs::create_dir(&first).unwrap();
         std::fs::create_dir(&second).unwrap();
-        // This very program, under another name.
+        // A copy of this program, under another name.
         let own = env::current_exe().unwrap();
         let name = format!("helper{}", env::consts::EXE_SUFFIX);
         std::fs::write(first.join("helper"), "").unwrap();

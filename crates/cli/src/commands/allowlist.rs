@@ -1,4 +1,4 @@
-//! `tenure allowlist`: what exec runs without asking.
+//! `tenure allowlist`: list and change the programs that exec runs without approval.
 
 use crate::args::{AllowArgs, AllowlistArgs, AllowlistVerb};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `tenure approvals`: what people are asked before exec runs it or an agent does it, and their answers.
+//! `tenure approvals`: list and answer approval requests, of exec and of ACP agents.
 
 use crate::args::{ApprovalsArgs, ApprovalsVerb, ChooseArgs};
 use crate::failure::Failure;
@@ -32,20 +32,20 @@ fn list(client: &Client, all: bool, json: bool) -> Result<(), Failure> {
     if json { print::json(&list) } else { print::approvals(&list) }
 }
 
-/// Prints one question in full, by its id or a unique prefix of it.
+/// Prints one approval request in full, by its id or a unique prefix of it.
 fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
     let list = reach::wait(client.approvals(true))?.approvals;
-    let found = find_by_prefix(id, "questions", &list, |approval| approval.id.as_str());
+    let found = find_by_prefix(id, "approval requests", &list, |approval| approval.id.as_str());
     match found.map_err(Failure::refused)? {
         Some(one) if json => print::json(one),
         Some(one) => print::approval(one),
         None => Err(Failure::no_such(format!(
-            "no question has an id that begins with {id:?}: `tenure approvals` lists them"
+            "no approval request has the id {id:?}: `tenure approvals list --all` lists them"
         ))),
     }
 }
 
-/// Each answer is given and printed before the next: one that is refused undoes none before it.
+/// Sends and prints the answers one by one: a refused answer does not undo the earlier ones.
 fn answer(client: &Client, ids: &[String], answer: Answer, json: bool) -> Result<(), Failure> {
     for id in ids {
         let answered = reach::wait(client.answer(id, answer))?;
@@ -63,7 +63,7 @@ fn choose(client: &Client, which: &ChooseArgs, json: bool) -> Result<(), Failure
     if json { print::json(&answered) } else { print::line(&chosen(&answered)) }
 }
 
-/// What was answered to an agent.
+/// Message for an answered request of an agent.
 fn chosen(approval: &Approval) -> String {
     let option = approval.options.iter().find(|option| Some(&option.id) == approval.option.as_ref());
     let said = match option {
@@ -72,10 +72,10 @@ fn chosen(approval: &Approval) -> String {
         }
         None => approval.state.clone(),
     };
-    format!("the agent is answered {said}: {}", headline(approval))
+    format!("answered the agent with {said}: {}", headline(approval))
 }
 
-/// The command of the question, on one line.
+/// Command of the request, on one line.
 fn headline(approval: &Approval) -> String {
     visible(&cut(&approval.command, HEADLINE)).into_owned()
 }
@@ -88,7 +88,7 @@ fn said(approval: &Approval, answer: Answer) -> String {
     let id = print::short(approval.id.as_str());
     match answer {
         Answer::AllowOnce => format!("run {id} is started: {command}"),
-        Answer::AllowAlways => format!("run {id} is started, and needs no asking from now on: {command}"),
+        Answer::AllowAlways => format!("run {id} is started, and needs no approval from now on: {command}"),
         Answer::Deny => format!("run {id} is denied: {command}"),
     }
 }

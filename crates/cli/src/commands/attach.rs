@@ -1,5 +1,5 @@
-//! `tenure attach`: sit down at a run's terminal, with whoever else sits there. First it is made to look like the run's,
-//! then the output goes on where that was; what is typed goes to the run, but for the keys that detach.
+//! `tenure attach`: attach to a run's terminal, together with other clients. Restores the run's screen first, then follows the
+//! output. Keys go to the run, except for the detach keys.
 
 mod typist;
 
@@ -23,34 +23,35 @@ use tenure_os::signals::{self, Signals};
 use tenure_os::terminal::{self, Raw};
 use typist::Typist;
 
-/// How long the terminal may take to be put back once somebody wants to leave.
+/// Time limit for restoring the terminal when the client leaves.
 const COURTESY: Duration = Duration::from_secs(1);
-/// How long the ending of a run whose keeper died may take.
+/// Time limit for the ending of a run whose keeper died.
 const SALVAGE: Duration = Duration::from_secs(20);
-/// How many lines of a run without a terminal are shown from before.
+/// Number of earlier lines shown for a run without a terminal.
 const BEFORE: u64 = 20;
 
+/// A client attached to a run.
 struct Seat {
     keeper: Frames,
     signals: Signals,
-    /// Whether the run's terminal follows the size of this one.
+    /// True if the run's terminal takes the size of this one: not with --no-stdin.
     types: bool,
     typist: Typist,
     printer: Printer,
     left: Option<Left>,
-    /// When we go, printed or not.
+    /// Deadline for leaving, even if output is not printed yet.
     leave_at: Option<Duration>,
 }
 
-/// Why one does not sit there any more.
+/// Reason for leaving.
 enum Left {
-    /// By one's own will.
+    /// The client detached; the run goes on.
     Detached,
     /// The run has ended.
     Ended(Box<Ending>),
-    /// The keeper went without a word.
+    /// The keeper closed the connection without an ending.
     KeeperGone,
-    /// The run has ended, and nothing more will be known of it.
+    /// The run has ended, but its ending could not be recorded.
     Unrecorded(String),
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
     let id = print::short(dir.id().as_str());
     let ending = match seat.left {
         None | Some(Left::Detached) => {
-            complain(format_args!("detached from run {id}, which goes on: `tenure attach {id}`"));
+            complain(format_args!("detached from run {id}, which goes on: `tenure attach {id}` attaches again"));
             return Ok(0);
         }
         Some(Left::Unrecorded(why)) => return Err(Failure::unknown(why)),
@@ -95,8 +96,8 @@ fn take_signals() -> io::Result<Signals> {
     Signals::take(&taken)
 }
 
-/// Shows what there is, and sees to it that what comes is heard of. Who types gives the run's terminal the size of the own
-/// one; who only looks on changes nothing for the program and for others.
+/// Restores the run's screen, or its last lines, and subscribes to new output. A client that types gives the run's terminal
+/// its own size; a read-only client changes nothing for the program or for other clients.
 fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> Result<Printer, Failure> {
     let Some(size) = size else {
         let at = tenure_output::tail_offset(&dir.output(), BEFORE, None).map_err(Failure::refused)?;
@@ -104,7 +105,7 @@ fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> R
         return printer::start(&dir.output(), at).map_err(Failure::refused);
     };
     if let Some(own) = own_size().filter(|_| types) {
-        // A run that is ending keeps its size.
+        // A run that is ending refuses a new size.
         let _ = ask(keeper, &KeeperRequest::Resize(own), &[]);
     }
     let screen = screen::open(dir, size)?;
@@ -116,13 +117,13 @@ fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> R
     Ok(printer)
 }
 
-/// The size of the terminal that one sits at.
+/// Size of the local terminal.
 fn own_size() -> Option<Size> {
     terminal::stdout().size().or_else(|| terminal::stdin().size())
 }
 
 impl Seat {
-    /// Until one has left and everything is printed, or printing is of no more use.
+    /// Runs until the client leaves and everything is printed, or printing fails or takes too long.
     fn sit(&mut self, dir: &RunDir) -> io::Result<()> {
         loop {
             let typing = self.typist.interest();
@@ -169,7 +170,7 @@ impl Seat {
                     self.leave(Left::Ended(ending), end);
                 }
                 KeeperMessage::Unrecorded { why, .. } => self.leave(Left::Unrecorded(why), 0),
-                // A size that came too late for the run, or what others are told.
+                // A size that came too late for the run, or messages for other clients.
                 KeeperMessage::Refused { .. }
                 | KeeperMessage::Done
                 | KeeperMessage::Welcome { .. }
@@ -198,14 +199,14 @@ impl Seat {
         }
     }
 
-    /// Somebody wants to go: nothing more of the output is waited for.
+    /// Detaches without waiting for more output.
     fn detach(&mut self) {
         self.printer.enough();
         self.leave_at.get_or_insert(clock::awake() + COURTESY);
         self.leave(Left::Detached, 0);
     }
 
-    /// The first reason to leave stands. The output is printed up to `end`, and the terminal put back.
+    /// Leaves for the first reason given; later reasons are ignored. Prints the output up to `end` and restores the terminal.
     fn leave(&mut self, left: Left, end: u64) {
         if self.left.is_none() {
             self.left = Some(left);
@@ -216,7 +217,7 @@ impl Seat {
         }
     }
 
-    /// Whether there is nothing more to print, or nobody to print for.
+    /// Returns true if everything is printed, nobody reads the output, or the deadline has passed.
     fn printed(&mut self) -> bool {
         while let Some(printed) = self.printer.next() {
             match printed {

@@ -1,4 +1,4 @@
-//! `tenure cancel`: end runs, their whole trees.
+//! `tenure cancel`: end runs with their whole process trees.
 
 use super::runs::Runs;
 use crate::args::CancelArgs;

@@ -1,4 +1,4 @@
-//! `tenure daemon`: start, run, stop, look at, install the daemon.
+//! `tenure daemon`: start, run, stop, inspect and install the daemon.
 
 mod install;
 mod stop;
@@ -15,8 +15,9 @@ use tenure_os::socket::Conn;
 use tenure_os::{clock, fork};
 use tenure_settings::Settings;
 
-/// The exit codes of a daemon that cannot serve: for good, and for now.
+/// Exit code of a daemon that cannot serve and must not be restarted.
 const FINAL: i32 = 1;
+/// Exit code of a daemon that cannot serve now and may be restarted.
 const TRY_AGAIN: i32 = 75;
 
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Serves, and tells whoever waits that it does, or why it cannot.
+/// Runs the daemon, and reports to the client that started it that it is ready, or why it cannot serve.
 fn serve(settings: Settings, mut starter: Option<Conn>, warden: Option<Conn>) -> u8 {
     tenure_daemon::log::begin(Some(&settings.state.join("daemon.log")), settings.log);
     let served = tenure_daemon::run(settings, warden, || drop(starter.take()));
@@ -60,11 +61,11 @@ fn serve(settings: Settings, mut starter: Option<Conn>, warden: Option<Conn>) ->
     tenure_daemon::log::complain(&error);
     let already = matches!(error, CannotServe::AlreadyRunning(_));
     let Some(starter) = starter else {
-        // Runs wait for a daemon, so what is in its way now is tried again.
+        // Runs wait for a daemon, so the warden retries whatever prevents it now.
         return u8::try_from(if already { FINAL } else { TRY_AGAIN }).unwrap_or(1);
     };
     let text = if already { "already running".to_owned() } else { error.to_string() };
-    // One that does not listen finds it in the log.
+    // A client that does not listen finds the error in the log.
     let _ = starter.write(text.as_bytes());
     u8::try_from(FINAL).unwrap_or(1)
 }
@@ -92,12 +93,12 @@ fn status(settings: &Settings, json: bool) -> Result<u8, Failure> {
         health.version
     ))?;
     print::line(&format!(
-        "instance {}, {} runs held, {} waiting",
+        "instance {}, {} live runs, {} queued",
         health.instance_id, health.live_runs, health.queued_runs
     ))?;
     print::line(&format!("registry {}", health.registry))?;
     match (health.listen, health.listen_error) {
-        (_, Some(error)) => print::line(&format!("{error} (tried again with each heartbeat)"))?,
+        (_, Some(error)) => print::line(&format!("{error} (retried with each heartbeat)"))?,
         (Some(listen), None) => print::line(&format!("also on http://{listen}"))?,
         (None, None) => {}
     }

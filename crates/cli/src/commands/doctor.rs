@@ -1,4 +1,4 @@
-//! `tenure doctor`: what keeps Tenure from holding everything here, and what to do about it.
+//! `tenure doctor`: find what keeps Tenure from working fully here, with advice.
 
 use crate::args::DoctorArgs;
 use crate::doctor::{self, Check, Verdict};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     Ok(u8::from(worst == Verdict::Problem))
 }
 
-/// The lines of what was looked at.
+/// Lines of the checks, with their advice.
 pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
             Verdict::Warning => Tone::Odd,
             Verdict::Problem => Tone::Bad,
         };
-        // Padded before it is painted: a colour has no width.
+        // Pad before painting: colour codes have no width.
         let verdict = face.paint(tone, &format!("{:7}", check.verdict.to_string()));
         lines.push(format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)));
         if let Some(advice) = &check.advice {
@@ -44,7 +44,7 @@ pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
     lines
 }
 
-/// The lines of the table of settings.
+/// Lines of the table of settings.
 pub(crate) fn list(face: Face, settings: &Settings) -> Vec<String> {
     let mut table = Table::new(face, &["SETTING", "VALUE", "FROM", "MEANING"]);
     for shown in settings.shown() {

@@ -1,4 +1,4 @@
-//! `tenure events`: what happened, and what happens. One that follows goes on with the next daemon.
+//! `tenure events`: print past events, and follow new ones. Following continues with the next daemon.
 
 use crate::args::EventsArgs;
 use crate::failure::Failure;
@@ -39,11 +39,11 @@ fn show(event: &Event, json: bool) -> Result<(), Failure> {
     print::line(&line(&Context::of_stdout(), event))
 }
 
-/// An event in a line.
+/// Formats an event as one line.
 pub(crate) fn line(context: &Context, event: &Event) -> String {
     let run = event.run_id.as_ref().map_or("-", |run| print::short(run.as_str()));
     let (at, detail) = (context.exact(event.at_ms), event.detail.to_string());
-    // A heartbeat has no number: nobody can go on from there.
+    // A heartbeat has no number: no client can resume from it.
     let seq = event.seq.map_or("-".to_owned(), |seq| seq.to_string());
     format!("{seq:>6}  {at}  {run:12}  {:<16}  {}", event.kind, visible_json(&detail))
 }

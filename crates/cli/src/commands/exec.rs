@@ -1,5 +1,5 @@
-//! `tenure exec`: run a command line as agents do. While it is waited for, this process is the caller: when it ends, by
-//! Ctrl-C or in any other way, so does the command.
+//! `tenure exec`: run a command line as agents do. While this process waits for the command, it is the caller: if it exits, by
+//! Ctrl-C or in any other way, the command is ended.
 
 pub(super) mod line;
 mod request;
@@ -25,10 +25,10 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let reply = if let Some(from) = &args.json_in {
         let mut request = json_in::read(from)?;
         if let Some(fields) = request.as_object_mut() {
-            // The author of the request may be somebody else than the user of this command.
+            // The request's author may be somebody else than this command's user.
             if fields.contains_key("process") {
                 return Err(Failure::refused(
-                    "process is no field of a request: leave it out, and give workdir and env",
+                    "\"process\" is not allowed in a request: use \"workdir\" and \"env\"",
                 ));
             }
             OwnDefaults::of(&settings).fill_in(fields).map_err(Failure::ours)?;
@@ -43,10 +43,10 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     shown.map(|()| code(&reply)).map_err(Failure::of_run)
 }
 
-/// How many daemons may go away during one call.
+/// Maximum number of daemons tried for one call.
 const MOST_DAEMONS: usize = 10;
 
-/// Asks the daemon. If that goes away, the next one goes on with the same run: it is never started twice.
+/// Sends the request. If the daemon goes away, the next one continues with the same run: a command is never started twice.
 fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
     let run = state_root::new_run_id().map_err(Failure::ours)?;
     let mut client = reach::needed(settings).map_err(Failure::of_run)?;
@@ -54,7 +54,7 @@ fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecRep
         match reach::try_wait(client.exec(request, &run))? {
             Ok(reply) => return Ok(reply),
             Err(Failed::Broken(_)) => client = next_with(settings, &run)?,
-            // The daemon that was found after a death died too, before it was asked.
+            // The daemon found after a loss went away too, before it got the request.
             Err(Failed::Unreachable(_)) if earlier > 0 => client = next_with(settings, &run)?,
             Err(failed @ Failed::Silent { .. }) => {
                 return Err(Failure::ours(format!(
@@ -72,7 +72,8 @@ fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecRep
     )))
 }
 
-/// The next daemon, if it knows the run. One from before the last upgrade gave it another id, or none was started.
+/// Connects to the next daemon, if that knows the run. If not, the lost daemon started none, or was of an older version, which
+/// gave the run another id.
 fn next_with(settings: &Settings, run: &RunId) -> Result<Client, Failure> {
     let gone = |why: &dyn std::fmt::Display| {
         Failure::ours(format!(
@@ -82,7 +83,7 @@ fn next_with(settings: &Settings, run: &RunId) -> Result<Client, Failure> {
     };
     let client = reach::needed(settings).map_err(|failure| gone(&failure.text()))?;
     match reach::try_wait(client.run(run.as_str()))? {
-        // One that is gone again by now is found out by the next call.
+        // If this daemon is lost as well, the next call notices.
         Ok(_) => Ok(client),
         Err(failed) if failed.is_lost() => Ok(client),
         Err(failed) if failed.code() == Some("no-such-run") => Err(Failure::ours(
@@ -92,7 +93,7 @@ fn next_with(settings: &Settings, run: &RunId) -> Result<Client, Failure> {
     }
 }
 
-/// Prints the output, and beside it what else there is to say.
+/// Prints the output, and the notes to standard error.
 fn show(reply: &ExecReply) -> Result<(), Failure> {
     let text = if reply.status == Status::Running { &reply.tail } else { &reply.output };
     print::text(text)?;
@@ -102,27 +103,27 @@ fn show(reply: &ExecReply) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What became of it and what there is to do next, in the words of the command line.
+/// Notes on the result and the next steps, with commands of this command line.
 fn notes(reply: &ExecReply) -> Vec<String> {
     let (run, id) = (&reply.run_id, print::short(reply.run_id.as_str()));
     let mut notes = Vec::new();
     match reply.status {
         Status::Completed => {}
         Status::Running => notes.push(format!(
-            "it goes on as run {run}: `tenure process poll {id}` waits for its output and end, `tenure process kill {id}` \
-             ends it"
+            "the command goes on as run {run}: `tenure process poll {id}` waits for its output and end, `tenure process kill \
+             {id}` ends it"
         )),
         Status::ApprovalPending => notes.push(format!(
-            "a person is asked first: `tenure approvals allow-once {id}` lets it run, as run {run} in the background, and \
-             `tenure process poll {id}` waits for that"
+            "a person must approve the command first: `tenure approvals allow-once {id}` starts it, as run {run} in the \
+             background, and `tenure process poll {id}` waits for that"
         )),
         Status::Failed => match reply.failure_kind {
             Some(FailureKind::OverallTimeout) => notes.push(
-                "it took too long and was ended; part of its work may be done. --timeout gives it more time, 0 all of it"
+                "the command timed out; part of its work may be done. --timeout allows more time, 0 is no limit"
                     .to_owned(),
             ),
-            Some(FailureKind::NoOutputTimeout) => notes.push("it was silent for too long and was ended".to_owned()),
-            // The daemon says it well, and says of more output too.
+            Some(FailureKind::NoOutputTimeout) => notes.push("the command was ended: it printed nothing for too long".to_owned()),
+            // The daemon's own text fits here, and mentions cut output too.
             _ => return reply.follow_up.clone().into_iter().collect(),
         },
     }
@@ -133,7 +134,7 @@ fn notes(reply: &ExecReply) -> Vec<String> {
     notes
 }
 
-/// The exit code of `tenure exec`: the command's own, or the one of `tenure run` for such an ending.
+/// Exit code of `tenure exec`: the command's own, or that of `tenure run` for the same ending.
 fn code(reply: &ExecReply) -> u8 {
     let exit = match (reply.exit_code, &reply.exit_signal) {
         (Some(code), _) => Some(Exit::Code(code)),

@@ -1,4 +1,4 @@
-//! A request that a program wrote as JSON, from a file or standard input. Whether it makes sense is the daemon's to say.
+//! Reads a JSON request from a file or standard input. The daemon validates it.
 
 use crate::failure::Failure;
 use serde_json::Value;
@@ -16,5 +16,5 @@ pub(super) fn read(from: &Path) -> Result<Value, Failure> {
     } else {
         text = std::fs::read(from).map_err(|error| failed(&error))?;
     }
-    serde_json::from_slice(&text).map_err(|error| failed(&format!("this is no JSON: {error}")))
+    serde_json::from_slice(&text).map_err(|error| failed(&format!("invalid JSON: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `tenure keeper`: what holds a run, where keepers are not forked. Started by a nursery.
+//! `tenure keeper`: a run's keeper, on systems where the nursery cannot fork it. Started by a nursery.
 
 use crate::args::KeeperArgs;
 use crate::failure::Failure;

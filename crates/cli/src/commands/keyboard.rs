@@ -1,4 +1,4 @@
-//! The keyboard of a run: what is typed, after whatever others typed.
+//! Types keys to a run, after the keys of other clients.
 
 use super::{PATIENCE, dial, ended, unexpected};
 use crate::failure::Failure;
@@ -6,15 +6,15 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 
-/// What is sent at once: well below what a keeper lets wait.
+/// Maximum number of bytes per message: well below the keeper's queue.
 const CHUNK: usize = 64 << 10;
 
-/// Types these bytes to a live run, and waits until the command has them.
+/// Types bytes to a live run, and waits until the command has accepted them.
 pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
     let mut keeper = dial(dir)?.ok_or_else(|| ended(dir))?;
     if !keeper.understands(&KeeperRequest::Type) {
-        let why = "its keeper was started by an older Tenure and takes no keys";
-        return Err(Failure::refused(format!("{why}: `tenure write {}` writes to its input", dir.id())));
+        let why = "the keeper is of an older version and accepts no keys";
+        return Err(Failure::refused(format!("{why}: `tenure write {}` writes to the run's stdin", dir.id())));
     }
     bytes.chunks(CHUNK).try_for_each(|chunk| put(&mut keeper, chunk))
 }

@@ -1,4 +1,4 @@
-//! `tenure logs`: a run's output, from the files.
+//! `tenure logs`: print a run's output, from its files.
 
 mod form;
 mod own_terminal;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
             signals::die_of(signal.into());
             Ok(128_u8.saturating_add(signal))
         }
-        // A reader that is gone has read enough.
+        // A closed pipe is no error: the reader has enough.
         Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(Stopped::Output(error)) => Err(Failure::refused(error)),
         Err(Stopped::Failed(failure)) => Err(failure),
@@ -60,7 +60,7 @@ enum Stopped {
     Failed(Failure),
 }
 
-/// Prints what is there, then what comes, until the run has ended.
+/// Prints the recorded output, then new output until the run has ended.
 fn follow(dir: &RunDir, printer: &mut Printer) -> Result<(), Stopped> {
     if let Some(mut keeper) = dial(dir).map_err(Stopped::Failed)? {
         keeper.send(&KeeperRequest::Follow, &[]);
@@ -84,7 +84,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// Waits for growth; `false` once there will be none, or somebody wants us to leave.
+    /// Waits for more output; returns false if there will be none, or a signal asks this process to leave.
     fn wait_for_more(&mut self, keeper: &mut Frames) -> bool {
         loop {
             match keeper.next_frame::<KeeperMessage>() {
@@ -107,7 +107,7 @@ impl Printer {
         self.terminal.as_mut().is_some_and(OwnTerminal::is_stopped)
     }
 
-    /// Prints all that is there now.
+    /// Prints the output recorded so far.
     fn print(&mut self) -> Result<(), Stopped> {
         while self.left > 0 && !self.is_stopped() {
             let piece = self
@@ -135,7 +135,7 @@ impl Printer {
         io::stdout().lock().flush().map_err(Stopped::Output)
     }
 
-    /// Prints what waited for more.
+    /// Prints buffered text that was waiting for more bytes.
     fn finish(&mut self) -> Result<(), Stopped> {
         self.form.finish(self.at, &mut self.out);
         self.write()?;

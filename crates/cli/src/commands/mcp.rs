@@ -1,5 +1,5 @@
-//! `tenure mcp`: a bridge between an MCP client's pipes and the daemon's socket. It outlives the daemon: the client
-//! hears what became of its calls, and speaks to the next one.
+//! `tenure mcp`: bridges an MCP client's stdio to the daemon's socket. The bridge outlives the daemon: it answers the open
+//! calls of a lost daemon with errors, and continues the conversation with the next one.
 
 mod lines;
 mod malformed;
@@ -19,11 +19,11 @@ use tenure_settings::Settings;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a client's request waits for a daemon.
+/// Time limit for a client's request to wait for a daemon.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long answers are still carried to a client that has said its last word.
+/// Time limit for delivering responses to a client that has closed its input.
 const COURTESY: Duration = Duration::from_secs(1);
-/// How long between two looks whether there is one: at first, and at most.
+/// Pause between two attempts to connect to a daemon: the first and the longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 pub(crate) fn run(args: &McpArgs) -> Result<u8, Failure> {
@@ -43,14 +43,14 @@ struct Bridge {
     pipes: Pipes,
 }
 
-/// Who went first.
+/// The side that closed first.
 enum Over {
     Client,
     Daemon,
 }
 
 impl Bridge {
-    /// Until the client goes.
+    /// Serves until the client closes its input.
     async fn serve(mut self) -> Result<(), Failure> {
         while let Some(stream) = self.next_daemon().await?
             && let Over::Daemon = self.carry(stream).await
@@ -63,7 +63,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Carries messages both ways. What the next daemon must know is said first.
+    /// Forwards messages both ways. Replays the handshake to a new daemon first.
     async fn carry(&mut self, stream: impl AsyncRead + AsyncWrite) -> Over {
         let (read, mut write) = tokio::io::split(stream);
         let mut lines = Lines::of(read);
@@ -76,11 +76,11 @@ impl Bridge {
         }
         loop {
             tokio::select! {
-                // Open requests are reported as lost, and the next daemon is looked for.
+                // The caller answers the open requests with errors and connects to the next daemon.
                 _ = &mut silence => return Over::Daemon,
                 line = self.pipes.next() => {
                     let Some(line) = line else {
-                        // What is nearly done is still said; whoever closes its end may read on.
+                        // Deliver what is nearly done: a client that closed its input may still read.
                         let _ = timeout(COURTESY, self.hear_out(lines)).await;
                         return Over::Client;
                     };
@@ -99,7 +99,7 @@ impl Bridge {
         }
     }
 
-    /// Says what the daemon still answers, until nothing waits for an answer.
+    /// Delivers the daemon's responses until no request is open.
     async fn hear_out(&mut self, mut lines: Lines<impl AsyncRead + Unpin>) {
         while self.memory.waits()
             && let Some(line) = lines.next().await
@@ -110,8 +110,8 @@ impl Bridge {
         }
     }
 
-    /// The next daemon; nothing, if the client goes first. Whoever stopped the last one may not want another, so one
-    /// is started only when the client wants something.
+    /// Connects to the next daemon; returns `None` if the client closes its input first. The last daemon may have been
+    /// stopped on purpose, so a new one is started only when the client sends something.
     async fn next_daemon(
         &mut self,
     ) -> Result<Option<impl AsyncRead + AsyncWrite + Send + Unpin + 'static>, Failure> {
@@ -120,7 +120,7 @@ impl Bridge {
         loop {
             let silent = match self.daemon.mcp(&self.who).await {
                 Ok((stream, made)) => {
-                    // It is named to the next daemon.
+                    // The next daemon gets the same session key.
                     self.who.session_key = self.who.session_key.take().or(made);
                     return Ok(Some(stream));
                 }
@@ -150,7 +150,7 @@ impl Bridge {
         }
     }
 
-    /// Starts a daemon, unless there is one that does not answer.
+    /// Starts a daemon, unless one runs that does not answer.
     async fn reached(&self, silent: Option<String>) -> Result<(), String> {
         match silent {
             Some(why) => Err(why),
@@ -169,7 +169,7 @@ impl Bridge {
     }
 }
 
-/// Whether the next daemon may take what this one did not.
+/// Returns true if the next daemon may accept what this one did not.
 fn passes(failed: &Failed) -> bool {
     failed.is_lost() || failed.code() == Some("draining")
 }

@@ -1,4 +1,4 @@
-//! `tenure metrics`: the metrics, as Prometheus reads them.
+//! `tenure metrics`: print the metrics in the format of Prometheus.
 
 use crate::args::MetricsArgs;
 use crate::failure::Failure;

@@ -1,13 +1,13 @@
-//! One page of many.
+//! Hint for the next page of a list.
 
 use crate::print;
 use tenure_core::visible::shell_line;
 use tenure_os::complaint::complain;
 
-/// Says how to see the next page, if there is one.
+/// Prints how to get the next page, if there is one.
 pub(super) fn more(next: Option<&str>) {
     if let Some(next) = next {
         let next = shell_line([&*print::plain(next)]);
-        complain(format!("there is more: the same with --after {next} shows it"));
+        complain(format!("there is more: repeat the command with --after {next}"));
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &PasteArgs) -> Result<u8, Failure> {
             let bracketed = screen::open(&dir, size)?.modes().bracketed_paste;
             keys::paste(&String::from_utf8_lossy(&given), bracketed)
         }
-        // A pipe takes text as it is.
+        // A pipe gets the text unchanged.
         None => given,
     };
     keyboard::type_to(&dir, &bytes)?;

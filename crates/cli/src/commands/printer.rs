@@ -1,4 +1,4 @@
-//! The thread that prints a run's output: it may be held up by whoever reads it, and nothing else is.
+//! The thread that prints a run's output. A slow reader blocks only this thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use tenure_output::{Piece, Reader};
 /// The handle to the printing thread.
 pub(crate) struct Printer {
     jobs: Sender<Job>,
-    /// Set once nothing more of the output is wanted.
+    /// Set to stop printing output.
     enough: Arc<AtomicBool>,
     news: Conn,
     unread: Vec<u8>,
     ended_line: bool,
-    /// Whether the thread has stopped.
+    /// True once the thread has stopped.
     done: bool,
-    /// Whether it stopped because writing failed though there is a reader.
+    /// True if the thread stopped on a write error other than a closed pipe.
     failed: bool,
 }
 
@@ -32,22 +32,22 @@ enum Job {
     To(u64),
     /// Print these bytes, which no file holds.
     Bytes { offset: u64, stream: Stream, bytes: Vec<u8> },
-    /// Print these bytes, which make a terminal look like the run's.
+    /// Print these bytes, which restore the run's screen on the terminal.
     Restore(Vec<u8>),
-    /// Undo what the output did to the terminal.
+    /// Reset the terminal modes that the output changed.
     Leave,
-    /// That was all.
+    /// Print up to this offset, then stop.
     Finish { at: u64 },
 }
 
-/// What the thread says.
+/// Report of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
     /// Everything up to here is printed.
     UpTo(u64),
-    /// Everything is.
+    /// Everything is printed.
     All,
-    /// Nobody reads it any more.
+    /// Nobody reads the output any more, or writing failed.
     NobodyReads,
 }
 
@@ -85,12 +85,12 @@ impl Printer {
         self.give(Job::Restore(bytes));
     }
 
-    /// Nothing more of the output is to be printed.
+    /// Stops printing output.
     pub(crate) fn enough(&self) {
         self.enough.store(true, Ordering::Relaxed);
     }
 
-    /// The output ends here: what it left switched on in the terminal is switched off.
+    /// Resets the terminal modes that the output changed, once it is printed.
     pub(crate) fn leave(&self) {
         self.give(Job::Leave);
     }
@@ -100,26 +100,26 @@ impl Printer {
     }
 
     fn give(&self, job: Job) {
-        // A thread that stopped has said why.
+        // A stopped thread has reported the reason.
         let _ = self.jobs.send(job);
     }
 
-    /// Whether standard output stands at the beginning of a line.
+    /// Returns true if standard output is at the beginning of a line.
     pub(crate) fn ended_line(&self) -> bool {
         self.ended_line
     }
 
-    /// Whether some of the output could not be written.
+    /// Returns true if some of the output could not be written.
     pub(crate) fn failed(&self) -> bool {
         self.failed
     }
 
-    /// What to wait for, as long as the thread may say something.
+    /// Event of a report; `None` once the thread has stopped.
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
         (!self.done).then(|| Interest::reading(&self.news))
     }
 
-    /// The next thing that the thread said.
+    /// Next report of the thread.
     pub(crate) fn next(&mut self) -> Option<Printed> {
         let mut bytes = [0; NEWS * 16];
         if self.unread.len() < NEWS
@@ -146,19 +146,19 @@ impl Printer {
     }
 }
 
-/// Whether the output, or some of it, goes to a terminal.
+/// Returns true if at least one stream of the output goes to a terminal.
 fn is_at_terminal() -> bool {
     terminal::stdout().is_terminal() || terminal::stderr().is_terminal()
 }
 
-/// The thread's own side.
+/// State of the printing thread.
 struct Printing {
     output: PathBuf,
     at: u64,
     enough: Arc<AtomicBool>,
-    /// What the output did to the terminal, if there is one.
+    /// Tracks the terminal modes that the output changed, if there is a terminal.
     tracker: Option<ModeTracker>,
-    /// Whether the terminal was made to look like the run's.
+    /// True if the run's screen was restored on the terminal.
     restored: bool,
     buffer: Vec<u8>,
     news: Conn,
@@ -218,7 +218,7 @@ impl Printing {
                     result?;
                 }
                 Piece::Gap { from, to } | Piece::Lost { from, to, .. } => {
-                    complain(format_args!("bytes {from} to {to} of the output could not be kept"));
+                    complain(format_args!("bytes {from} to {to} of the output are missing"));
                 }
                 Piece::End { .. } => return Ok(()),
             }
@@ -243,7 +243,7 @@ impl Printing {
         to.write_all(bytes)
     }
 
-    /// Puts the terminal back, and what is printed next on a line of its own.
+    /// Resets the terminal, and begins a new line.
     fn leave(&mut self) -> io::Result<()> {
         let Some(tracker) = self.tracker.take() else { return Ok(()) };
         let stdout = terminal::stdout();
@@ -251,7 +251,7 @@ impl Printing {
             return terminal::stderr().write_all(tracker.undo().as_bytes());
         }
         stdout.write_all(tracker.undo().as_bytes())?;
-        // Out of the alternate screen the cursor comes back to where it was, which is the run's place if that was restored.
+        // Leaving the alternate screen moves the cursor back to its old place: after a restore, a place of the run's screen.
         if self.restored || !(self.ended_line || tracker.is_alternate()) {
             stdout.write_all(b"\r\n")?;
         }
@@ -259,7 +259,7 @@ impl Printing {
         Ok(())
     }
 
-    /// The other side reads it, or is about to end this process.
+    /// Reports to the main thread. If the report cannot be written, the process is exiting.
     fn say(&self, kind: u8) {
         let mut news = [kind; NEWS];
         news[1..].copy_from_slice(&self.at.to_le_bytes());

@@ -1,4 +1,4 @@
-//! `tenure process`: what agents do with commands that were started, through the daemon.
+//! `tenure process`: manage commands started by exec, through the daemon.
 
 mod request;
 
@@ -21,9 +21,9 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
             (None, reach::wait(reach::needed(&settings::load_to_look()?)?.process(&request))?)
         }
         (Some(action), None) => (Some(action), done(action, args.session.as_ref())?),
-        (Some(_), Some(_)) => return Err(Failure::usage("--json-in says the action itself (see --help)")),
+        (Some(_), Some(_)) => return Err(Failure::usage("--json-in already contains the action: leave out the verb (see --help)")),
         (None, None) => {
-            return Err(Failure::usage("say what to do, as in `tenure process list` (see --help)"));
+            return Err(Failure::usage("no action given: use one, as in `tenure process list` (see --help)"));
         }
     };
     match action {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Does what is asked; the reply is the last one's, where it takes several.
+/// Carries out an action. If that takes several requests, returns the last reply.
 fn done(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply, Failure> {
     let mut requests = request::of(action, &piped)?;
     for request in &mut requests {
@@ -51,12 +51,12 @@ fn done(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply
     }
     if requests.len() > 1 {
         last.bytes_written = Some(written);
-        last.message = format!("It was given {written} bytes.");
+        last.message = format!("Wrote {written} bytes.");
     }
     Ok(last)
 }
 
-/// Polls for as long as is asked: the daemon lets one poll wait only so long.
+/// Polls until there is output or an end, or the time limit has passed. The daemon limits the wait of a single poll.
 fn poll(client: &Client, args: &PollArgs, request: &mut ProcessRequest) -> Result<ProcessReply, Failure> {
     let Some(limit) = args.timeout else { return reach::wait(client.process(request)) };
     let deadline = clock::awake() + limit.0.unwrap_or_default();
@@ -73,7 +73,7 @@ fn poll(client: &Client, args: &PollArgs, request: &mut ProcessRequest) -> Resul
     }
 }
 
-/// What is piped in; `None` if a person sits there.
+/// Reads standard input; returns `None` if it is a terminal.
 fn piped() -> Result<Option<String>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
@@ -117,15 +117,15 @@ fn show(action: &ProcessAction, reply: &ProcessReply) -> Result<(), Failure> {
     }
 }
 
-/// What a person is told beside the output.
+/// Note printed to standard error, beside the output.
 fn note(reply: &ProcessReply) -> String {
     let mut note = reply.message.clone();
     if let (Some(run), Some(true), Some(line), None) =
         (&reply.run, reply.truncated, reply.next_line, reply.first_line)
     {
         let id = print::short(run.run_id.as_str());
-        // A String takes everything.
-        let _ = write!(note, " Some of it is not shown: `tenure process log {id} --offset {line}` does.");
+        // Writing to a String cannot fail.
+        let _ = write!(note, " The output is cut: `tenure process log {id} --offset {line}` shows the rest.");
     }
     note
 }

@@ -1,16 +1,16 @@
-//! What a person sees while a command waits: one line on their terminal, which goes again.
+//! A progress line on the terminal while a command waits. It is erased at the end.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 use tenure_core::run_json::RunJson;
 use tenure_os::clock;
 
-/// How often the line changes.
+/// Interval between two updates of the line.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long nothing is shown: most waits are short.
+/// Wait before the line is shown: most waits are shorter.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The line, where there is a terminal for it.
+/// The progress line. Without a terminal it shows nothing.
 pub(super) struct Progress {
     began: Option<Duration>,
     shown: bool,
@@ -21,7 +21,7 @@ impl Progress {
         Self { began: stderr().is_terminal().then(clock::awake), shown: false }
     }
 
-    /// How long to wait before the line changes, if it does.
+    /// Time to wait until the next update, at most `left`.
     pub(super) fn slice(&self, left: Option<Duration>) -> Option<Duration> {
         match self.began {
             Some(_) => Some(left.map_or(EVERY, |left| left.min(EVERY))),
@@ -29,7 +29,7 @@ impl Progress {
         }
     }
 
-    /// Says what is waited for.
+    /// Shows the run that is being waited for.
     pub(super) fn show(&mut self, run: &RunJson) {
         let Some(waited) = self.began.map(|began| clock::awake().saturating_sub(began)) else { return };
         if waited < PATIENCE {
@@ -43,7 +43,7 @@ impl Progress {
             "\r\x1b[Kwaiting {} for {id} ({name}): {state}, {output} of output",
             crate::print::ago(waited)
         );
-        // A terminal that is gone needs no progress.
+        // A closed terminal needs no progress line.
         let _ = stderr().write_all(line.as_bytes());
         self.shown = true;
     }

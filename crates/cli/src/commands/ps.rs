@@ -1,4 +1,4 @@
-//! `tenure ps`: the runs, from the daemon, or from the files where none answers.
+//! `tenure ps`: list runs, from the daemon, or from the files if no daemon answers.
 
 use super::runs::Runs;
 use crate::args::{PsArgs, StateArg};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
         ..Filter::default()
     };
     let mut runs = Runs::with(&settings::load_to_look()?, |runs| runs.list(filter.clone(), args.limit))?;
-    // What people see is what they ask for.
+    // --state selects by the state that is printed.
     runs.retain(|run| args.state.is_none_or(|asked| asked.is(&print::state(run).0)));
     let surplus = args.limit.map_or(0, |limit| runs.len().saturating_sub(limit));
     runs.drain(..surplus);

@@ -1,4 +1,4 @@
-//! `tenure reap`: recorded runs that nobody holds.
+//! `tenure reap`: find and clean up orphaned runs.
 
 use crate::args::ReapArgs;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
         ))?;
     }
     if lines.is_empty() {
-        print::line("every recorded run has ended or is held")?;
+        print::line("no orphaned runs")?;
     }
     Ok(0)
 }

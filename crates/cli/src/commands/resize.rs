@@ -1,4 +1,4 @@
-//! `tenure resize`: give a run's terminal another size.
+//! `tenure resize`: change the size of a run's terminal.
 
 use super::{ask, dial, ended, find, unexpected};
 use crate::args::ResizeArgs;

@@ -1,5 +1,5 @@
-//! What encloses the runs that are started from here. The only way to know is to try: a group or job is made, a process is
-//! started in it and ended before it executes anything, and the group is removed.
+//! The boundary of runs that are started from here. Only a trial shows it: make a group or job, start a process in it,
+//! end the process before it executes anything, and remove the group.
 
 use super::{Check, Verdict};
 use std::io;
@@ -15,9 +15,9 @@ use tenure_os::stdio::Stdio;
 use tenure_os::{clock, place, poll, random, text};
 use tenure_settings::Settings;
 
-/// How long a group may take to be empty once its only process is gone.
+/// Time limit for a group to become empty after its only process is gone.
 const EMPTYING: Duration = Duration::from_secs(1);
-/// The controllers that could limit a run.
+/// Controllers that could limit a run.
 const CONTROLLERS: [&str; 3] = ["memory", "cpu", "pids"];
 
 const NAME: &str = "boundary";
@@ -36,45 +36,41 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     }
 }
 
-/// Where the system has nothing that processes cannot leave.
+/// The finding for a system without inescapable boundaries.
 fn unenclosed() -> Check {
-    let finding =
-        "runs are held by their keeper, by session, group and lease: macOS has nothing that encloses them";
-    let advice = "nothing: what leaves all three is named in the run's ending where it can be seen";
+    let finding = "runs have only their keeper, session, group and lease: macOS has no inescapable boundary";
+    let advice = "nothing to do: the ending names a process that leaves all of them, if Tenure can see it";
     Check::new(NAME, Verdict::Note, finding, advice)
 }
 
-/// Where runs get a job.
+/// The finding for a system with jobs.
 fn job(tried: Result<(), String>) -> Check {
     match tried {
-        Ok(()) => Check::ok(NAME, "runs get a job, which nothing that they start leaves"),
+        Ok(()) => Check::ok(NAME, "runs get a job, which no process of theirs can leave"),
         Err(why) => Check::new(
             NAME,
             Verdict::Problem,
-            format!("a run cannot have a job: {why}"),
-            "start Tenure from where jobs can be nested: Windows 8 or newer, and no job that forbids it",
+            format!("runs cannot get a job: {why}"),
+            "use Windows 8 or newer, and start Tenure outside of jobs that forbid nested jobs",
         ),
     }
 }
 
-/// What runs get, and why not more.
+/// Judges the boundary, with the reason if it has no cgroup.
 fn judge(settings: &Settings, group: &io::Result<OwnGroup>, tried: Option<Result<(), String>>) -> Check {
-    const ALONE: &str = "runs are held by their keeper alone, which holds everything while it lives";
+    const ALONE: &str = "runs have no cgroup, only their keeper, which contains every process while it lives";
     let note = |why: String, advice: &str| Check::new(NAME, Verdict::Note, format!("{ALONE}: {why}"), advice);
     let (group, tried) = match (group, tried) {
         (_, None) => {
             let why = format!("cgroups are switched off by {}", settings.origin("cgroup"));
-            return note(
-                why,
-                "set cgroup to on, so that a run whose keeper is killed is still ended at once",
-            );
+            return note(why, "set cgroup to on: then a run whose keeper is killed is still ended at once");
         }
         (Err(error), _) => {
-            return note(error.to_string(), "mount cgroups of version 2 where this process can see its own");
+            return note(error.to_string(), "mount cgroup v2 so that this process can see its own group");
         }
         (Ok(group), Some(tried)) => (group, tried),
     };
-    let delegate = "let systemd delegate a group: `tenure daemon install`, or start from \
+    let delegate = "let systemd delegate a cgroup: `tenure daemon install`, or start from \
                     `systemd-run --user --scope -p Delegate=yes bash`";
     match tried {
         Ok(()) => Check::ok(
@@ -84,7 +80,7 @@ fn judge(settings: &Settings, group: &io::Result<OwnGroup>, tried: Option<Result
         Err(why) => match host::may_write(&group.directory) {
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => note(
                 format!("{} is mounted read-only", group.directory.display()),
-                "in a container: mount it writable",
+                "in a container, mount it writable",
             ),
             Err(_) => note(format!("{} is not delegated to this user", group.directory.display()), delegate),
             Ok(()) => note(why, delegate),
@@ -92,7 +88,7 @@ fn judge(settings: &Settings, group: &io::Result<OwnGroup>, tried: Option<Result
     }
 }
 
-/// Makes a group under a name that no run has, forks into it, and removes it.
+/// Makes a group with an unused name, forks into it, and removes it.
 fn trial() -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let instance = InstanceId::from_random(random::bytes().map_err(text)?);
@@ -101,15 +97,14 @@ fn trial() -> Result<(), String> {
 
 fn try_as(instance: &InstanceId, run: &RunId) -> Result<(), String> {
     let group = Enclosure::make(true, instance, run)?;
-    let forked =
-        fork_into(&group).map_err(|error| format!("a process cannot be forked into a group: {error}"));
-    let removed = remove(&group).map_err(|error| format!("{group} cannot be removed: {error}"));
+    let forked = fork_into(&group).map_err(|error| format!("cannot fork a process into a group: {error}"));
+    let removed = remove(&group).map_err(|error| format!("cannot remove {group}: {error}"));
     forked.and(removed)
 }
 
 fn fork_into(group: &Enclosure) -> Result<(), NoRoot> {
     let alone = Alone::check()?;
-    // Any program will do.
+    // Any program will do: it is never executed.
     let program = text::bytes(std::env::current_exe()?);
     let plan = Plan::new(vec![program], Vec::new(), place::top().into())?;
     let stdio = Stdio::pipes(false)?;
@@ -130,7 +125,7 @@ fn remove(group: &Enclosure) -> io::Result<()> {
     }
 }
 
-/// Which limits a group here could have. Tenure sets none yet, so this is for whoever does.
+/// Reports the limits that a group could have. Tenure sets none; other programs may.
 fn controllers(directory: &Path) -> Check {
     let listed = std::fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
     let (there, missing): (Vec<&str>, Vec<&str>) =
@@ -145,11 +140,11 @@ fn controllers(directory: &Path) -> Check {
     if missing.is_empty() {
         return Check::ok("cgroup-controllers", finding);
     }
-    let advice = "nothing, unless runs are to be limited: Tenure itself sets no limits";
+    let advice = "nothing to do unless you limit runs: Tenure itself sets no limits";
     Check::new("cgroup-controllers", Verdict::Note, finding, advice)
 }
 
-/// Every finding, for its snapshot. The directory is empty.
+/// Returns all findings, for the snapshot. `dir` must be empty.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {

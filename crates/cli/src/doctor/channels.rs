@@ -1,5 +1,5 @@
-//! Whether channels take their notices: a channel with a mistake, one whose program is missing, and one that refuses what
-//! it is given reach nobody.
+//! Checks that channels accept notices. A channel reaches nobody if it has a mistake, if its program is missing, or if
+//! it refuses notices.
 
 use super::{Check, Verdict};
 use crate::commands::agents::program;
@@ -29,14 +29,14 @@ pub(super) fn check(settings: &Settings) -> Check {
     judge(described.len(), mistakes, &refused(&audited(settings)))
 }
 
-/// What a running daemon finds wrong with tasks; nothing, if none runs.
+/// Returns the running daemon's audit of tasks; empty without a daemon.
 fn audited(settings: &Settings) -> Vec<TaskFinding> {
     let Some(client) = reach::running(settings) else { return Vec::new() };
     let reply = reach::wait(client.tasks(&TasksRequest::new(Action::Audit)));
     reply.ok().and_then(|reply| reply.findings).unwrap_or_default()
 }
 
-/// For each channel that did not take a notice, how many, and what was said of one of them.
+/// Returns a line for each channel that refused notices: one refusal, and the number of others.
 fn refused(findings: &[TaskFinding]) -> Vec<String> {
     let mut channels: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
     for TaskFinding { finding, .. } in findings {
@@ -54,7 +54,7 @@ fn refused(findings: &[TaskFinding]) -> Vec<String> {
 fn judge(described: usize, mistakes: Vec<String>, refused: &[String]) -> Check {
     let mut advice = Vec::new();
     if !mistakes.is_empty() {
-        advice.push("mend them and restart the daemon");
+        advice.push("correct them and restart the daemon");
     }
     if !refused.is_empty() {
         advice.push("`tenure tasks audit` lists the notices, `tenure tasks retry` sends one again");

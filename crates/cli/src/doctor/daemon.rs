@@ -1,4 +1,4 @@
-//! Whether a daemon runs, and what would end it.
+//! Checks that a daemon runs and answers, and reports the events that would end it.
 
 use super::{Check, Verdict};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use tenure_os::service::{self, Manager};
 use tenure_os::socket::Conn;
 use tenure_settings::Settings;
 
-/// Held by the daemon of a state root for its whole life.
+/// The lock that a daemon holds for its whole life.
 const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "daemon.sock";
 const FATE: &str = "daemon-fate";
@@ -37,8 +37,8 @@ fn with_launchd() -> Check {
     Check::new(
         FATE,
         Verdict::Note,
-        "a daemon that is started from here lives until it is stopped, or the machine is",
-        "`tenure daemon install` lets launchd start it when you log in, and again if it dies",
+        "a daemon that is started from here runs until it is stopped, or the machine shuts down",
+        "`tenure daemon install` lets launchd start it when you log in, and restart it if it dies",
     )
 }
 
@@ -48,9 +48,9 @@ fn with_scheduler(bound_to: Option<String>) -> Check {
         Verdict::Note,
         match bound_to {
             Some(what) => format!("a daemon that is started from here ends with {what}"),
-            None => "a daemon that is started from here lives until it is stopped, or you log off".to_owned(),
+            None => "a daemon that is started from here runs until it is stopped, or you log off".to_owned(),
         },
-        "`tenure daemon install` lets the task scheduler start it when you log on, and again if it dies",
+        "`tenure daemon install` lets the task scheduler start it when you log on, and restart it if it dies",
     )
 }
 
@@ -62,7 +62,9 @@ fn running(settings: &Settings) -> Check {
         "`tenure daemon start`"
     };
     let none = |finding: &str| Check::new(NAME, Verdict::Note, finding, starts);
-    let Ok(dir) = Dir::open(&settings.state) else { return none("none runs: there is no state root yet") };
+    let Ok(dir) = Dir::open(&settings.state) else {
+        return none("no daemon runs: there is no state root yet");
+    };
     let answers = Conn::connect(&dir, SOCKET);
     match (lock::holder(&dir, LOCK), answers) {
         (Ok(Holder::Somebody), Ok(_)) => {
@@ -72,19 +74,22 @@ fn running(settings: &Settings) -> Check {
         (Ok(Holder::Somebody), Err(error)) => Check::new(
             NAME,
             Verdict::Problem,
-            format!("runs, but its socket does not answer: {error}"),
-            "wait if it is only starting; else see its log in the state root, then `tenure daemon stop` and `start`",
+            format!("the daemon runs, but does not accept connections: {error}"),
+            "if it does not finish starting, see daemon.log in the state root, then `tenure daemon stop` and `start`",
         ),
         (Ok(Holder::Nobody), Ok(_)) => Check::new(
             NAME,
             Verdict::Warning,
-            format!("somebody answers at {SOCKET}, but does not hold {LOCK}"),
-            "find out who listens there: it is no daemon of this Tenure",
+            format!("another program accepts connections on {SOCKET}: it does not hold {LOCK}"),
+            "find the program that listens there, and stop it: it is not this Tenure's daemon",
         ),
-        (Ok(Holder::Nobody), Err(_)) => none("none runs"),
-        (Err(error), _) => {
-            Check::new(NAME, Verdict::Problem, format!("{LOCK}: {error}"), "give the state root to this user")
-        }
+        (Ok(Holder::Nobody), Err(_)) => none("no daemon runs"),
+        (Err(error), _) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("{LOCK}: {error}"),
+            "make this user the owner of the state root",
+        ),
     }
 }
 
@@ -92,8 +97,8 @@ fn running(settings: &Settings) -> Check {
 fn probed(settings: &Settings, answer: Result<Result<(), Failed>, Failure>) -> Check {
     const NAME: &str = "daemon";
     let replaced = match settings.daemon.replace_after {
-        Some(limit) => format!("a warden replaces a daemon that shows no sign of life for {}", show(limit)),
-        None => "no warden replaces a daemon that hangs (daemon.replace-after is off)".to_owned(),
+        Some(limit) => format!("the warden replaces a daemon that hangs for {}", show(limit)),
+        None => "a daemon that hangs is not replaced (daemon.replace-after is off)".to_owned(),
     };
     match answer {
         Ok(Ok(())) => Check::ok(NAME, format!("runs and answers; {replaced}")),
@@ -127,12 +132,12 @@ fn listens(address: SocketAddr, error: Option<String>) -> Check {
             NAME,
             Verdict::Problem,
             error,
-            "find out who has the port, and do not show the token there; or set another api.listen",
+            "find the program that has the port, and send it no token; or set another api.listen",
         ),
     }
 }
 
-/// What decides who would end a daemon that is started from here.
+/// Observations that decide when a daemon that is started from here would end.
 #[derive(Debug, Clone)]
 struct Seen {
     systemd: bool,
@@ -154,12 +159,12 @@ impl Seen {
         }
     }
 
-    /// Whose end would be the daemon's.
+    /// Reports the unit or session whose end would also end the daemon.
     fn fate(&self) -> Check {
         const NAME: &str = FATE;
         let unit = self.group.as_deref().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
         match (self.systemd, &self.manager) {
-            (true, Ok(())) => Check::ok(NAME, "your systemd answers: a daemon can have a unit of its own"),
+            (true, Ok(())) => Check::ok(NAME, "your systemd answers: the daemon can have a unit of its own"),
             (true, Err(_)) if self.is_root => {
                 let finding = format!("a daemon that is started from here would end with {}", named(unit));
                 Check::new(NAME, Verdict::Note, finding, "`tenure daemon install --system`")
@@ -167,14 +172,14 @@ impl Seen {
             (true, Err(why)) => Check::new(
                 NAME,
                 Verdict::Warning,
-                format!("your systemd cannot be reached ({why}): a daemon would end with {}", named(unit)),
+                format!("your systemd cannot be reached ({why}): the daemon would end with {}", named(unit)),
                 "log in as this user instead of using su or sudo, or set XDG_RUNTIME_DIR",
             ),
             (false, _) => Check::new(
                 NAME,
                 Verdict::Note,
-                "systemd does not run here: a daemon lives until it is stopped, or its container ends",
-                "let what manages this machine run `tenure daemon run`",
+                "systemd does not run here: the daemon runs until it is stopped, or its container ends",
+                "let this machine's service manager run `tenure daemon run`",
             ),
         }
     }
@@ -183,12 +188,12 @@ impl Seen {
         const NAME: &str = "linger";
         match (self.systemd && !self.is_root, self.lingers) {
             (false, _) | (true, None) => None,
-            (true, Some(true)) => Some(Check::ok(NAME, "your services go on after you have logged out")),
+            (true, Some(true)) => Some(Check::ok(NAME, "your services keep running after you log out")),
             (true, Some(false)) => Some(Check::new(
                 NAME,
                 Verdict::Note,
-                "your services, and a daemon among them, end when you log out",
-                "`loginctl enable-linger`, which `tenure daemon install` does",
+                "your services, including the daemon, end when you log out",
+                "`loginctl enable-linger`; `tenure daemon install` does it, too",
             )),
         }
     }
@@ -202,7 +207,7 @@ fn named(unit: &str) -> String {
     }
 }
 
-/// Every finding that needs no process, for its snapshot. The directory is empty.
+/// Returns all findings that need no process, for the snapshot.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples(settings: &Settings) -> Vec<Check> {
@@ -283,7 +288,7 @@ mod tests {
         assert_eq!(running(&settings(&dir.path().join("none"))).verdict, Verdict::Note);
         std::fs::write(dir.path().join(LOCK), "").unwrap();
         let check = running(&settings(dir.path()));
-        assert_eq!((check.verdict, &*check.finding), (Verdict::Note, "none runs"));
+        assert_eq!((check.verdict, &*check.finding), (Verdict::Note, "no daemon runs"));
     }
 
     #[test]

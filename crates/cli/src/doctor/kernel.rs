@@ -1,4 +1,4 @@
-//! What the kernel offers.
+//! Checks of the kernel's features.
 
 use super::{Check, Verdict};
 use tenure_os::family::Family;
@@ -15,41 +15,43 @@ pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Chec
             numbers(kernel),
         ],
         Family::MacOs => vec![
-            held(kernel, "processes are told apart by pid and start time"),
+            held(kernel, "processes are identified by pid and start time"),
             Check::new(
                 "orphans",
                 Verdict::Note,
-                "orphans do not come back to a keeper: they are looked for by session and by the lease in their environment",
-                "nothing: what drops both is named as an escapee where it can be seen, and not ended",
+                "orphans are not reparented to the keeper: it finds them by session and by the lease in their environment",
+                "nothing to do: one that drops both is named as an escapee if it can be seen, but not ended",
             ),
         ],
         Family::Windows => vec![held(
             kernel,
-            "processes are held by handles, which keep their numbers from being used again",
+            "processes are identified by open handles, which keep their pids from being reused",
         )],
     }
 }
 
-/// Whether this process can be told from every other.
+/// Checks that this process can be identified.
 fn held(kernel: &Kernel, how: &str) -> Check {
     match &kernel.pidfd {
         Ok(()) => Check::ok("identity", how),
         Err(why) => Check::new(
             "identity",
             Verdict::Problem,
-            format!("not even this process can be looked at: {why}"),
-            "let what guards this machine allow programs to look at their own processes",
+            format!("Tenure cannot inspect even its own process: {why}"),
+            "let this machine's security policy allow programs to inspect their own processes",
         ),
     }
 }
 
 fn pidfd(kernel: &Kernel) -> Check {
     match &kernel.pidfd {
-        Ok(()) => Check::ok("pidfd", format!("processes are held by descriptors (Linux {})", kernel.release)),
+        Ok(()) => {
+            Check::ok("pidfd", format!("processes are identified by pidfds (Linux {})", kernel.release))
+        }
         Err(why) => Check::new(
             "pidfd",
             Verdict::Problem,
-            format!("processes cannot be held by descriptors on Linux {}: {why}", kernel.release),
+            format!("pidfds do not work on Linux {}: {why}", kernel.release),
             "use Linux 5.3 or newer, and let a container's seccomp profile allow pidfd_open",
         ),
     }
@@ -57,21 +59,21 @@ fn pidfd(kernel: &Kernel) -> Check {
 
 fn identity(kernel: &Kernel) -> Check {
     if kernel.pidfs {
-        return Check::ok("pidfs", "each process has a number that is never used again");
+        return Check::ok("pidfs", "each process has a pidfs inode, which is never reused");
     }
     let finding =
-        "processes are told apart by pid and start time, which may collide if pids are reused within a tick";
-    Check::new("pidfs", Verdict::Note, finding, "Linux 6.9 or newer gives each process a number of its own")
+        "processes are identified by pid and start time, which collide if a pid is reused within a tick";
+    Check::new("pidfs", Verdict::Note, finding, "Linux 6.9 or newer gives each process an inode of its own")
 }
 
 fn subreaper(kernel: &Kernel) -> Check {
     if kernel.subreaper {
-        return Check::ok("subreaper", "orphans of a run come back to its keeper");
+        return Check::ok("subreaper", "orphans of a run are reparented to its keeper");
     }
     Check::new(
         "subreaper",
         Verdict::Problem,
-        "orphans of a run cannot be made to come back",
+        "orphans of a run are not reparented to its keeper",
         "use Linux 3.4 or newer",
     )
 }
@@ -80,7 +82,7 @@ fn children(kernel: &Kernel) -> Check {
     if kernel.child_lists {
         return Check::ok("child-lists", "the kernel lists the children of a process");
     }
-    let finding = "the kernel does not list children, so that all processes are looked through for each stop";
+    let finding = "the kernel does not list children: each stop searches all processes";
     Check::new("child-lists", Verdict::Note, finding, "a kernel with CONFIG_PROC_CHILDREN is faster")
 }
 
@@ -89,8 +91,8 @@ fn hidden(kernel: &Kernel, is_root: bool) -> Check {
         Some(how) if !is_root => Check::new(
             "hidepid",
             Verdict::Note,
-            format!("/proc is mounted with hidepid={how}: what a run starts as another user cannot be seen"),
-            "nothing, unless runs use setuid programs: those are named in the ending only where they can be seen",
+            format!("/proc is mounted with hidepid={how}: a run's processes of another user cannot be seen"),
+            "nothing to do unless runs use setuid programs: the ending names only processes that can be seen",
         ),
         Some(how) => {
             Check::ok("hidepid", format!("/proc hides processes (hidepid={how}), but not from root"))
@@ -106,14 +108,14 @@ fn numbers(kernel: &Kernel) -> Check {
         Some(most) => Check::new(
             "pid-max",
             Verdict::Note,
-            format!("pids go up to {most} only, and are reused soon"),
-            "sysctl kernel.pid_max=4194304",
+            format!("pids go up to {most} only: they are reused soon"),
+            "`sysctl kernel.pid_max=4194304`",
         ),
         None => Check::new("pid-max", Verdict::Note, "the largest pid cannot be read", "mount /proc/sys"),
     }
 }
 
-/// Every finding, for its snapshot.
+/// Returns all findings, for the snapshot.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples() -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! How many descriptors and processes there may be.
+//! Checks of the limits of descriptors and processes.
 
 use super::{Check, Verdict};
 use std::path::Path;
@@ -11,13 +11,13 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-/// A keeper holds about a dozen; a daemon a few for each run.
+/// Checks the descriptor limit. A keeper holds about a dozen descriptors, a daemon a few per run.
 fn files((soft, hard): (u64, u64)) -> Check {
     const ENOUGH: u64 = 4096;
     if soft == u64::MAX {
-        return Check::ok("descriptors", "without a limit");
+        return Check::ok("descriptors", "no limit");
     }
-    let finding = format!("{soft} descriptors, and up to {hard} for those who raise it");
+    let finding = format!("{soft} descriptors; a program can raise this to {hard}");
     if hard >= ENOUGH {
         return Check::ok("descriptors", finding);
     }
@@ -26,29 +26,29 @@ fn files((soft, hard): (u64, u64)) -> Check {
         Verdict::Warning,
         finding,
         format!(
-            "raise the hard limit to {ENOUGH} or more (LimitNOFILE=, limits.conf): a daemon needs a few a run"
+            "raise the hard limit to {ENOUGH} or more (LimitNOFILE=, limits.conf): the daemon needs a few per run"
         ),
     )
 }
 
-/// Whether there is room for more processes.
+/// Checks that more processes can be started.
 fn room(name: &'static str, whose: &str, now: u64, most: Option<u64>) -> Check {
     let Some(most) = most else {
-        return Check::ok(name, format!("{whose} has {now}, without a limit"));
+        return Check::ok(name, format!("{whose} has {now}, no limit"));
     };
     let finding = format!("{whose} has {now} of at most {most}");
     let (verdict, what) = if now >= most {
-        (Verdict::Problem, "nothing can be started")
+        (Verdict::Problem, "no process can be started")
     } else if now.saturating_mul(5) >= most.saturating_mul(4) {
-        (Verdict::Warning, "there is room for few more")
+        (Verdict::Warning, "few more can be started")
     } else {
         return Check::ok(name, finding);
     };
-    let advice = "end what is not needed, or raise the limit (TasksMax= of the unit, `ulimit -u`)";
+    let advice = "end unneeded processes, or raise the limit (TasksMax= of the unit, `ulimit -u`)";
     Check::new(name, verdict, format!("{finding}: {what}"), advice)
 }
 
-/// The tightest of the groups that this process is in.
+/// Checks the cgroup with the least room, of those that this process is in.
 fn group_room(directory: &Path) -> Option<Check> {
     let number = |dir: &Path, name| std::fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
     let limited = directory
@@ -58,7 +58,7 @@ fn group_room(directory: &Path) -> Option<Check> {
     Some(room("cgroup-pids", &format!("the cgroup {}", dir.display()), now, Some(most)))
 }
 
-/// Every finding, for its snapshot.
+/// Returns all findings, for the snapshot.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples() -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! Where the records are: the state root and the registry.
+//! Checks of the state root and the registry's file.
 
 use super::{Check, Verdict};
 use crate::print::bytes;
@@ -7,9 +7,9 @@ use tenure_os::family::{self, Family};
 use tenure_os::host::{self, Lies};
 use tenure_settings::Settings;
 
-/// Below this, output is soon lost.
+/// Free space below which output may soon be lost.
 const LITTLE: u64 = 256 << 20;
-/// Below this, not even an ending may find room.
+/// Free space below which not even an ending may fit.
 const NOTHING: u64 = 1 << 20;
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
@@ -30,20 +30,25 @@ fn root(path: &Path) -> Check {
     }
 }
 
-/// What will be made in the directory above it, if it can.
+/// Checks that a missing directory can be created.
 fn absent(name: &'static str, path: &Path) -> Check {
     let above = path.ancestors().skip(1).find(|dir| dir.exists());
     match above.map(|dir| (dir, host::may_write(dir))) {
-        Some((_, Ok(()))) => Check::ok(name, format!("{} will be made when it is needed", path.display())),
+        Some((_, Ok(()))) => {
+            Check::ok(name, format!("{} does not exist yet: it is created on first use", path.display()))
+        }
         Some((dir, Err(error))) => Check::new(
             name,
             Verdict::Problem,
-            format!("{} cannot be made: {}: {error}", path.display(), dir.display()),
+            format!("cannot create {}: {}: {error}", path.display(), dir.display()),
             "set TENURE_STATE to a directory of your own",
         ),
-        None => {
-            Check::new(name, Verdict::Problem, format!("{} is nowhere", path.display()), "set TENURE_STATE")
-        }
+        None => Check::new(
+            name,
+            Verdict::Problem,
+            format!("no parent directory of {} exists", path.display()),
+            "set TENURE_STATE",
+        ),
     }
 }
 
@@ -58,12 +63,11 @@ fn judge(path: &Path, lies: &Lies) -> Check {
         return check(Verdict::Problem, format!("{shown} belongs to another user"), elsewhere());
     }
     if let Some(network) = lies.network {
-        let finding =
-            format!("{shown} is on a network file system ({network}), whose locks are not to be trusted");
+        let finding = format!("{shown} is on a network file system ({network}), whose locks are unreliable");
         return check(Verdict::Problem, finding, elsewhere());
     }
     if lies.mode & 0o700 != 0o700 {
-        let finding = format!("{shown} has mode {:03o}: its owner may not use it", lies.mode);
+        let finding = format!("{shown} has mode {:03o}: its owner cannot use it", lies.mode);
         return check(Verdict::Problem, finding, format!("chmod 700 {shown}"));
     }
     if lies.mode & 0o077 != 0 {
@@ -71,11 +75,12 @@ fn judge(path: &Path, lies: &Lies) -> Check {
             Family::Linux | Family::MacOs => {
                 (format!("has mode {:03o}", lies.mode), format!("chmod 700 {shown}"))
             }
-            Family::Windows => {
-                ("lets others in".to_owned(), "nothing: the daemon closes it when it starts".to_owned())
-            }
+            Family::Windows => (
+                "is open to other users".to_owned(),
+                "nothing to do: the daemon makes it private when it starts".to_owned(),
+            ),
         };
-        let finding = format!("{shown} {has}: others may see what runs and what it prints");
+        let finding = format!("{shown} {has}: other users may see runs and their output");
         return check(Verdict::Warning, finding, advice);
     }
     let free = bytes(lies.free);
@@ -97,7 +102,7 @@ fn registry(path: &Path) -> Check {
             format!("{shown}: {error}"),
             "set TENURE_REGISTRY to a file of your own",
         ),
-        Ok(None) => Check::ok(NAME, format!("{shown} does not exist yet: the daemon makes it")),
+        Ok(None) => Check::ok(NAME, format!("{shown} does not exist yet: the daemon creates it")),
         Ok(Some(Lies { network: Some(network), .. })) => Check::new(
             NAME,
             Verdict::Problem,
@@ -111,15 +116,15 @@ fn registry(path: &Path) -> Check {
             "set TENURE_REGISTRY to a file",
         ),
         Ok(Some(_)) => match std::fs::File::open(path) {
-            Ok(_) => Check::ok(NAME, format!("{shown} is there and readable")),
+            Ok(_) => Check::ok(NAME, format!("{shown} is readable")),
             Err(error) => {
-                Check::new(NAME, Verdict::Problem, format!("{shown}: {error}"), "give it to this user")
+                Check::new(NAME, Verdict::Problem, format!("{shown}: {error}"), "make this user its owner")
             }
         },
     }
 }
 
-/// Every finding, for its snapshot. The directory is writable.
+/// Returns all findings, for the snapshot. `dir` must be writable.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples(dir: &Path) -> Vec<Check> {

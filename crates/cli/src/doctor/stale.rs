@@ -1,4 +1,4 @@
-//! What is left of runs, nurseries and programs that did not end as they should.
+//! Checks for remains of runs, nurseries and programs that did not end properly.
 
 use super::{Check, Verdict};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use tenure_os::host;
 use tenure_settings::Settings;
 use tenure_store::sqlite::RecordedRun;
 
-/// What is younger than this may be about to become whole.
+/// Age below which a file may still be under construction.
 const YOUNG: Duration = Duration::from_mins(1);
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
@@ -30,33 +30,33 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     ]
 }
 
-/// What was found in a state root.
+/// The contents of a state root that matter to the checks.
 #[derive(Debug)]
 struct Found {
-    /// When it was looked at.
+    /// The time of the check.
     now: SystemTime,
     /// Runs without keeper, nursery and ending.
     lost: Vec<String>,
-    /// Runs that ended without proof that every process of them is gone, with those that were alive.
+    /// Ended runs without proof that all their processes are gone, with those that were alive.
     unconfirmed: Vec<(RunId, Vec<String>)>,
-    /// Records that cannot be read.
+    /// Unreadable records.
     unread: Vec<String>,
-    /// Files and groups that belong to nobody.
+    /// Files and groups without an owner.
     remains: Vec<PathBuf>,
-    /// The runs of this installation that have a directory.
+    /// Runs of this installation that have a directory.
     runs: HashMap<RunId, OnDisk>,
     /// Runs whose directory is a copy.
     foreign: Vec<String>,
-    /// The installation, if it has an id.
+    /// The installation's id, if it has one.
     instance: Option<InstanceId>,
 }
 
-/// The state of a run by its files.
+/// State of a run, by its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OnDisk {
     kept: bool,
     ended: bool,
-    /// True if the state may be about to change.
+    /// True if the state may change at any moment.
     young: bool,
 }
 
@@ -97,7 +97,7 @@ impl Found {
         let view = match dir.view() {
             Ok(view) => view,
             Err(Unread::Missing { .. }) => {
-                // Its ticket is written right after it is made.
+                // The ticket is written right after the directory is made.
                 self.remains.extend(self.is_old(path).then(|| path.to_owned()));
                 return;
             }
@@ -137,7 +137,7 @@ impl Found {
         }
     }
 
-    /// Groups of this instance whose runs have no directory any more.
+    /// Finds cgroups of this instance whose runs have no directory any more.
     fn look_at_groups(&mut self, state: &Path) {
         let Ok(group) = host::own_group() else { return };
         let Ok(instance) = fs::read_to_string(state.join("instance-id")) else { return };
@@ -162,26 +162,30 @@ impl Found {
             return Check::ok(NAME, "every run has a keeper or an ending");
         }
         let ids = self.lost.join(" ");
-        let finding =
-            format!("{} without keeper and ending: {}", counted(self.lost.len(), "run"), some(&self.lost));
+        let finding = format!(
+            "{} without a keeper or an ending: {}",
+            counted(self.lost.len(), "run"),
+            some(&self.lost)
+        );
         let advice =
-            format!("see what they left running with `tenure show`, then forget them: tenure rm {ids}");
+            format!("see with `tenure show` which processes they left, then remove them: tenure rm {ids}");
         Check::new(NAME, Verdict::Warning, finding, advice)
     }
 
     fn unconfirmed(&self) -> Check {
         const NAME: &str = "unconfirmed-runs";
         let Some((first, _)) = self.unconfirmed.first() else {
-            return Check::ok(NAME, "every run that ended is known to have left nobody");
+            return Check::ok(NAME, "every ended run is confirmed to have left no process");
         };
         let told = |(run, alive): &(RunId, Vec<String>)| match &alive[..] {
             [] => run.to_string(),
             alive => format!("{run} (still alive: {})", alive.join(", ")),
         };
         let runs: Vec<String> = self.unconfirmed.iter().map(told).collect();
-        let finding = format!("{} that may have left processes: {}", counted(runs.len(), "run"), some(&runs));
-        let advice =
-            format!("see what each left with `tenure why {first}`, then forget it: tenure rm {first}");
+        let finding = format!("{} may have left processes: {}", counted(runs.len(), "run"), some(&runs));
+        let advice = format!(
+            "see with `tenure why {first}` which processes it left, then remove it: tenure rm {first}"
+        );
         Check::new(NAME, Verdict::Warning, finding, advice)
     }
 
@@ -207,8 +211,8 @@ impl Found {
             Ok(None) if self.runs.is_empty() => return Check::ok(NAME, "there is no registry yet"),
             Ok(None) => Vec::new(),
             Err(why) => {
-                let finding = format!("the registry cannot be compared with the runs' directories: {why}");
-                return Check::new(NAME, Verdict::Problem, finding, "see what `registry` says above");
+                let finding = format!("cannot compare the registry with the runs' directories: {why}");
+                return Check::new(NAME, Verdict::Problem, finding, "see the check `registry` above");
             }
         };
         let rows: HashMap<&RunId, &RecordedRun> = rows.iter().map(|row| (&row.run, row)).collect();
@@ -218,17 +222,17 @@ impl Found {
                 None if files.kept => wrong.push(format!("{run} is alive and has no row")),
                 None => wrong.push(format!("{run} has a directory and no row")),
                 Some(row) if row.has_ended && files.kept => {
-                    wrong.push(format!("{run} has ended by its row, and its keeper lives"));
+                    wrong.push(format!("{run} has ended according to its row, but its keeper lives"));
                 }
                 Some(row) if !row.has_ended && files.ended && !files.kept => {
-                    wrong.push(format!("{run} has ended, and its row does not say so"));
+                    wrong.push(format!("{run} has ended, but is live according to its row"));
                 }
                 Some(_) => {}
             }
         }
         let own = |row: &&&RecordedRun| self.instance.as_ref() == Some(&row.owner) && !row.has_ended;
         for row in rows.values().filter(own).filter(|row| !self.runs.contains_key(&row.run)) {
-            wrong.push(format!("{} is alive by its row, and has no directory", row.run));
+            wrong.push(format!("{} is live according to its row, but has no directory", row.run));
         }
         wrong.sort();
         if wrong.is_empty() {
@@ -236,8 +240,8 @@ impl Found {
         }
         let finding =
             format!("{} between registry and files: {}", counted(wrong.len(), "mismatch"), some(&wrong));
-        let advice = "the daemon records again what its registry does not know when it starts: tenure daemon stop, then \
-                      tenure daemon start; runs go on";
+        let advice = "restart the daemon, which then registers missing runs: tenure daemon stop, then tenure daemon start; \
+                      runs go on";
         Check::new(NAME, Verdict::Warning, finding, advice)
     }
 
@@ -251,23 +255,23 @@ impl Found {
             "{count} of the installation that this state root was copied from: {}",
             some(&self.foreign)
         );
-        let advice = "they are never touched from here: act on them where they were started";
+        let advice = "manage them where they were started: this installation never touches them";
         Check::new(NAME, Verdict::Note, finding, advice)
     }
 
     fn remains(&self) -> Check {
         const NAME: &str = "remains";
         if self.remains.is_empty() {
-            return Check::ok(NAME, "nothing is left behind");
+            return Check::ok(NAME, "no remains");
         }
         let shown: Vec<String> = self.remains.iter().map(|path| path.display().to_string()).collect();
-        let finding = format!("{} of nobody: {}", counted(shown.len(), "file or group"), some(&shown));
-        let advice = "they cost only space: remove files with rm -r, and empty groups with rmdir";
+        let finding = format!("{} without an owner: {}", counted(shown.len(), "file or group"), some(&shown));
+        let advice = "they only cost space: remove files with `rm -r`, and empty groups with `rmdir`";
         Check::new(NAME, Verdict::Note, finding, advice)
     }
 }
 
-/// The registry's rows; `None` if there is no registry.
+/// Reads the registry's rows; `None` without a registry.
 fn recorded(database: &Path) -> Result<Option<Vec<RecordedRun>>, String> {
     if !database.exists() {
         return Ok(None);
@@ -275,7 +279,7 @@ fn recorded(database: &Path) -> Result<Option<Vec<RecordedRun>>, String> {
     tenure_store::sqlite::recorded(database).map(Some).map_err(|error| error.to_string())
 }
 
-/// What a directory holds; one that cannot be read, or is not there, holds nothing that could be told.
+/// Lists a directory; empty if it is missing or unreadable.
 fn entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -296,7 +300,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The first few.
+/// Joins the first few texts.
 fn some(texts: &[String]) -> String {
     const FEW: usize = 5;
     let more = texts.len().saturating_sub(FEW);
@@ -304,7 +308,7 @@ fn some(texts: &[String]) -> String {
     if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
-/// Every finding, for its snapshot.
+/// Returns all findings, for the snapshot.
 #[cfg(test)]
 #[cfg(unix)]
 pub(super) fn samples() -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! The agents that there are.
+//! The table of agents.
 
 use super::{Context, Table, Tone, escaped, lines, plain};
 use crate::failure::Failure;
@@ -6,48 +6,48 @@ use serde::Serialize;
 use std::time::Duration;
 use tenure_core::duration::show;
 
-/// An agent as it is listed. Its JSON is a promise to scripts.
+/// An agent in `tenure agents`. Scripts depend on its JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
     pub(crate) name: String,
-    /// What carries out its turns.
+    /// The backend that runs its turns.
     pub(crate) backend: &'static str,
     /// `built-in`, `overridden` (built-in, and changed in `config.toml`) or `own`.
     pub(crate) source: &'static str,
     pub(crate) command: String,
-    /// The program that the command is here; `None` if there is none.
+    /// The path of the command's program; `None` if it is not found.
     pub(crate) program: Option<String>,
-    /// Whether it can go on with a conversation; `None` if only the agent itself can say so.
+    /// True if it can resume a conversation; `None` if only the running agent can tell.
     pub(crate) resumes: Option<bool>,
     /// `stdin`, `argument` or `protocol`.
     pub(crate) prompt: &'static str,
     pub(crate) model: Option<String>,
-    /// How long a turn may take; `None` is "no limit".
+    /// Time limit of a turn; `None` is "no limit".
     pub(crate) timeout_ms: Option<u64>,
-    /// How long a turn of a new conversation may be silent.
+    /// Time without output after which a turn of a new conversation is ended; `None` is "no limit".
     pub(crate) no_output_fresh_ms: Option<u64>,
-    /// The same in one that goes on.
+    /// The same in a resumed conversation.
     pub(crate) no_output_resumed_ms: Option<u64>,
-    /// What only an ACP adapter has.
+    /// Fields of ACP adapters only.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) adapter: Option<ListedAdapter>,
 }
 
-/// What only an ACP adapter has.
+/// Fields of ACP adapters only.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListedAdapter {
     pub(crate) args: Vec<String>,
-    /// How it is answered when it asks before it does something.
+    /// The policy that answers its permission requests.
     pub(crate) permissions: &'static str,
-    /// The mode that is set after a session was opened.
+    /// The mode to set in each new session.
     pub(crate) mode: Option<String>,
-    /// The way to log in.
+    /// The login method.
     pub(crate) auth: Option<String>,
-    /// How long it is kept while it has nothing to do; `None` keeps it.
+    /// Time after which an idle adapter is stopped; `None` never stops it.
     pub(crate) idle_ms: Option<u64>,
-    /// How people get it.
+    /// How to install it.
     pub(crate) install: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
     lines(&agents_lines(&Context::of_stdout(), list))
 }
 
-/// The lines of that table.
+/// Formats that table.
 pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
     let headings = ["AGENT", "BACKEND", "FROM", "TIMEOUT", "SILENCE", "IDLE", "PROGRAM"];
     let mut table = Table::new(context.face, &headings);
@@ -78,7 +78,7 @@ pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
     table.lines()
 }
 
-/// That there is no such program, and how to get it.
+/// Reports a missing program, and how to install it.
 fn not_found(agent: &Listed) -> String {
     let install = agent.adapter.as_ref().and_then(|adapter| adapter.install.as_deref());
     let how = install.map_or(String::new(), |install| format!("; {}", plain(install)));

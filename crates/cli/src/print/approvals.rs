@@ -1,4 +1,4 @@
-//! What people are asked about, and what needs no asking.
+//! Approval requests, and the allowlist.
 
 use super::asked::{self, IN_LIST, Room, WHOLE};
 use super::runs::shortened;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use tenure_core::api::{Allowed, Approval, PermissionJson};
 use tenure_core::visible::visible;
 
-/// Prints the questions, each below its row. A long one is cut, with a line that says so.
+/// Prints approval requests, each below its row. Long ones are cut, with a line that says so.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
     questions(list, IN_LIST)
 }
 
-/// Prints one question in full.
+/// Prints one approval request in full.
 pub(crate) fn approval(approval: &Approval) -> Result<(), Failure> {
     questions(std::slice::from_ref(approval), WHOLE)
 }
@@ -41,22 +41,22 @@ fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
         shown.iter().try_for_each(|part| line(part))?;
         if shown != asked::question(approval, context.face, WHOLE) {
             let id = short(approval.id.as_str());
-            line(&format!("      this is not all of it: `tenure approvals show {id}` is"))?;
+            line(&format!("      cut: `tenure approvals show {id}` prints all of it"))?;
         }
         approval.options.iter().try_for_each(|option| line(&offered(approval, option)))?;
     }
     Ok(())
 }
 
-/// Formats an option that an agent offers. Its id comes first, because people choose by it; its kind shows its effect,
-/// whatever its name is.
+/// Formats an option that an agent offers. The id comes first, because people choose by it. The kind shows the real
+/// effect: an agent can give an option any name.
 fn offered(approval: &Approval, option: &PermissionJson) -> String {
     let mark = if approval.option.as_ref() == Some(&option.id) { "✓" } else { "-" };
     let kind = visible(&option.kind).replace('_', " ");
     format!("      {mark} {} ({kind}): {}", visible(&option.id), visible(&option.name))
 }
 
-/// How long it can be answered, or what became of it.
+/// Formats the time left to answer a request, or its final state.
 fn expires(context: &Context, approval: &Approval) -> (String, Tone) {
     match approval.state.as_str() {
         "pending" => {
@@ -68,7 +68,7 @@ fn expires(context: &Context, approval: &Approval) -> (String, Tone) {
     }
 }
 
-/// The entries of the allowlist as a table.
+/// Prints the allowlist as a table.
 pub(crate) fn allowed(entries: &[Allowed]) -> Result<(), Failure> {
     let headings = [">ID", "AGENT", ">USES", ">LAST USED", ">ADDED", "BY", "PROGRAM"];
     let context = Context::of_stdout();
@@ -90,7 +90,7 @@ pub(crate) fn allowed(entries: &[Allowed]) -> Result<(), Failure> {
     table.print()
 }
 
-/// What an entry allows.
+/// Formats the command that an entry allows.
 fn what(entry: &Value) -> String {
     let text = |value: &Value| value.as_str().map(plain);
     let program = text(&entry["program"]).unwrap_or_else(|| "?".to_owned());

@@ -1,4 +1,4 @@
-//! Prints the questions that people answer. Every character shows, and each cut is marked.
+//! Text of approval requests. Every character is visible, and each cut is marked.
 
 use super::{Face, Tone};
 use std::borrow::Cow;
@@ -12,12 +12,12 @@ pub(crate) struct Room {
     lines: usize,
 }
 
-/// The size in a list of questions.
+/// Size in a list of requests.
 pub(crate) const IN_LIST: Room = Room { bytes: 2_000, lines: 40 };
 /// No limit.
 pub(crate) const WHOLE: Room = Room { bytes: usize::MAX, lines: usize::MAX };
 
-/// Cuts a text to fit: its beginning, a mark with the whole size, and its end.
+/// Cuts a text to fit: its beginning, a mark with the full size, and its end.
 fn fitted(text: &str, room: Room) -> Vec<String> {
     let cut = cut(text, room.bytes);
     let mut lines: Vec<String> = visible_lines(&cut).map(Cow::into_owned).collect();
@@ -28,10 +28,10 @@ fn fitted(text: &str, room: Room) -> Vec<String> {
     lines
 }
 
-/// The lines of a question: the command, its directory, its variables, and the details from the agent.
+/// Formats a request: the command, its directory, its variables, and the agent's details.
 pub(crate) fn question(approval: &Approval, face: Face, room: Room) -> Vec<String> {
     let command = fitted(&approval.command, room);
-    // A line of a command must not look like a line of Tenure's.
+    // No line of a command may look like a line of Tenure.
     let before = if command.len() > 1 { "    │ " } else { "    " };
     let mut lines: Vec<String> = command.iter().map(|line| format!("{before}{line}")).collect();
     if !approval.cwd.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn question(approval: &Approval, face: Face, room: Room) -> Vec<Strin
     lines
 }
 
-/// The details of an agent's request, without those that are in its title.
+/// Formats the details of an agent's request, except a command that is in its title.
 pub(crate) fn details(details: &ToolDetails, title: &str, face: Face, room: Room) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = details.command.as_ref().filter(|command| !title.contains(command.as_str())) {

@@ -1,4 +1,4 @@
-//! What a text depends on besides the record that it shows: where it is printed, when, and in which time zone.
+//! Context of printed text besides the record itself: the output's width and colours, the time, and the time zone.
 
 use super::{Face, ago};
 use jiff::tz::TimeZone;
@@ -6,7 +6,7 @@ use jiff::{Timestamp, Zoned};
 use std::time::Duration;
 use tenure_os::clock;
 
-/// Where and when a text is printed.
+/// Output style, time and time zone of a printed text.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) face: Face,
@@ -15,28 +15,28 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// This process's standard output, now.
+    /// Standard output of this process, now.
     pub(crate) fn of_stdout() -> Self {
         Self { face: Face::of_stdout(), now_ms: clock::unix_ms(), zone: TimeZone::system() }
     }
 
-    /// Plain text of this width, printed at this moment, in UTC.
+    /// Plain text of this width, at this time, in UTC.
     #[cfg(test)]
     pub(crate) fn fixed(width: u16, now_ms: u64) -> Self {
         Self { face: Face { width, colour: false }, now_ms, zone: TimeZone::UTC }
     }
 
-    /// Returns the time since a moment.
+    /// Returns the time since `at_ms`.
     pub(crate) fn since(&self, at_ms: u64) -> Duration {
         Duration::from_millis(self.now_ms.saturating_sub(at_ms))
     }
 
-    /// Formats a moment in local time, to the millisecond.
+    /// Formats a time in the local zone, to the millisecond.
     pub(crate) fn exact(&self, at_ms: u64) -> String {
         self.zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
     }
 
-    /// Formats a moment in local time, and says how long ago it was.
+    /// Formats a time in the local zone, and its age.
     pub(crate) fn moment(&self, at_ms: u64) -> String {
         let at = self.zoned(at_ms);
         format!("{} ({} ago)", at.strftime("%Y-%m-%d %H:%M:%S"), ago(self.since(at_ms)))

@@ -1,40 +1,40 @@
-//! What standard output is: how wide, and whether it shows colours.
+//! Width and colours of standard output.
 
 use std::env;
 use std::io::{IsTerminal, stdout};
 use tenure_os::terminal;
 
-/// How much of a long text is shown where nobody says how wide a line may be.
+/// Line width when standard output is no terminal, or does not tell its size.
 const WIDTH: u16 = 200;
 
-/// What standard output is.
+/// Width and colours of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Face {
-    /// How many columns a line has.
+    /// Columns of a line.
     pub(crate) width: u16,
-    /// Whether it shows colours.
+    /// True if colours are printed.
     pub(crate) colour: bool,
 }
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Nothing special.
+    /// Normal text.
     Plain,
     /// A heading.
     Title,
-    /// It goes well.
+    /// Success, or work in progress.
     Good,
-    /// Look at this.
+    /// Needs attention.
     Odd,
-    /// It went wrong.
+    /// Failure.
     Bad,
-    /// It is over, or matters less.
+    /// Finished, or less important.
     Quiet,
 }
 
 impl Tone {
-    /// The parameter of the sequence that begins it.
+    /// Returns the parameter of the ANSI sequence that starts it.
     pub(crate) fn code(self) -> Option<&'static str> {
         match self {
             Tone::Plain => None,
@@ -48,14 +48,14 @@ impl Tone {
 }
 
 impl Face {
-    /// This process's standard output.
+    /// The style of this process's standard output.
     pub(crate) fn of_stdout() -> Self {
         let is_terminal = stdout().is_terminal();
         let width = terminal::stdout().size().filter(|_| is_terminal).map_or(WIDTH, |size| size.cols);
         Self { width, colour: colours(&|name| env::var(name).ok(), is_terminal) }
     }
 
-    /// A text in a colour.
+    /// Colours a text.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         match tone.code().filter(|_| self.colour) {
             Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -64,7 +64,8 @@ impl Face {
     }
 }
 
-/// Whether colours are wanted: `TENURE_COLOR` says so, or `NO_COLOR` does not, or it is a terminal that has them.
+/// Returns true if colours are to be printed. `TENURE_COLOR` decides; without it, a terminal gets colours unless
+/// `NO_COLOR` is set or `TERM` is `dumb`.
 fn colours(variable: &dyn Fn(&str) -> Option<String>, is_terminal: bool) -> bool {
     match variable("TENURE_COLOR").as_deref() {
         Some("always" | "1" | "on") => true,

@@ -1,4 +1,4 @@
-//! The live processes of runs, each below its parent.
+//! The live processes of runs, as trees.
 
 use super::runs::name;
 use super::{Context, Table, Tone, ago, bytes, escaped, lines, short, state};
@@ -9,7 +9,7 @@ use tenure_core::duration::show;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::wire::{ProcessView, Via};
 
-/// Branches that are longer than this, in bytes, grow no further to the right: a chain of forks may be thousands deep.
+/// Maximum length of a branch in bytes. Deeper processes are not indented further: a chain of forks may have thousands.
 const DEEPEST: usize = 100;
 
 /// Prints runs with their processes.
@@ -20,7 +20,7 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
     lines(&texts.join(&String::new()))
 }
 
-/// The lines of one run with its processes.
+/// Formats one run with its processes.
 pub(crate) fn tree_lines(context: &Context, view: &RunJson, processes: &[ProcessView]) -> Vec<String> {
     let mut table = Table::new(context.face, &["", ">", ">", "", ""]);
     for (branch, process) in branches(processes) {
@@ -55,7 +55,7 @@ fn header(context: &Context, view: &RunJson) -> String {
     format!("{id}  {}  {age}  {name}", face.paint(tone, &state))
 }
 
-/// Each process with the branches before it, parents first. One whose parent is not among them hangs on the run.
+/// Returns each process with its branch, parents first. A process without a parent in the list is drawn below the run.
 fn branches(processes: &[ProcessView]) -> Vec<(String, &ProcessView)> {
     let pids: HashSet<i32> = processes.iter().map(|process| process.note.pid).collect();
     let mut children: HashMap<i32, Vec<&ProcessView>> = HashMap::new();
@@ -68,25 +68,25 @@ fn branches(processes: &[ProcessView]) -> Vec<(String, &ProcessView)> {
         }
     }
     let mut drawn = Vec::new();
-    // A stack of our own: the chain may be deeper than the thread's.
+    // An explicit stack: a chain may be too deep for recursion.
     let mut due = Vec::new();
     put_off(&tops, "", &mut due);
     while let Some((branch, trunk, process)) = due.pop() {
         drawn.push((branch, process));
-        // Taken out, so that each is drawn once whatever the list says.
+        // Removed, so that no process is drawn twice, even if the list has a cycle.
         put_off(&children.remove(&process.note.pid).unwrap_or_default(), &trunk, &mut due);
     }
-    // A list that was made while they came and went may have a ring in it, which hangs on nobody.
+    // Processes came and went while the list was made, so it may have a cycle, which no top reaches.
     let seen: HashSet<i32> = drawn.iter().map(|(_, process)| process.note.pid).collect();
     let rest = processes.iter().filter(|process| !seen.contains(&process.note.pid));
     drawn.extend(rest.map(|process| ("├─ ".to_owned(), process)));
     drawn
 }
 
-/// A process with the branch that it hangs on, and the trunk that its children grow from.
+/// A process with the text before it, and the text before its children's branches.
 type Due<'a> = (String, String, &'a ProcessView);
 
-/// Puts siblings on the stack, the first on top.
+/// Pushes siblings onto the stack, the first on top.
 fn put_off<'a>(siblings: &[&'a ProcessView], trunk: &str, due: &mut Vec<Due<'a>>) {
     for (at, process) in siblings.iter().enumerate().rev() {
         let (branch, more) = if at + 1 == siblings.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };

@@ -1,7 +1,7 @@
-//! What happens in a session of an ACP agent, as people read it while it happens: texts as they come, tool calls, plans,
-//! what is asked. Every entry may be told again when more has become of it, and only what is new is shown. On a terminal
-//! the tool calls that are under way are shown last and change in place; where the answer is piped elsewhere, it is alone
-//! on standard output, and all else is beside it. Nothing is printed here.
+//! Live transcript of an ACP session: texts as they arrive, tool calls, plans and permission requests. The daemon sends
+//! an entry again when it changes, and only the new part is shown. On a terminal, unfinished tool calls are the last
+//! lines and change in place. If standard output is no terminal, it gets only the answer, and standard error the rest.
+//! This module formats; the caller prints.
 
 mod page;
 mod plan;
@@ -21,19 +21,19 @@ use tenure_core::tools::sessions::EntryJson;
 use tenure_core::visible::visible;
 use tool::Tool;
 
-/// How it is shown.
+/// Options of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub(crate) face: Face,
-    /// Whether lines can change in place.
+    /// True if lines can change in place.
     pub(crate) live: bool,
-    /// Whether the answer is alone on standard output, as it is.
+    /// True if standard output gets only the answer, unchanged.
     pub(crate) split: bool,
-    /// Whether what was said to the agent is shown, too.
+    /// True if messages to the agent are shown, too.
     pub(crate) echo: bool,
 }
 
-/// Where a text goes.
+/// The stream that a text is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Onto {
     /// Standard output.
@@ -42,15 +42,15 @@ pub(crate) enum Onto {
     Beside,
 }
 
-/// What is shown so far.
+/// The transcript so far.
 pub(crate) struct Happened {
     page: Page,
-    /// How many bytes of a text are shown.
+    /// Shown bytes of each text entry.
     shown: BTreeMap<u64, usize>,
     tools: BTreeMap<u64, Tool>,
     plan: Plan,
     questions: BTreeMap<u64, Question>,
-    /// Permissions of which is told how they were decided.
+    /// Permission requests whose decision is shown.
     decided: BTreeSet<u64>,
     usage: Option<String>,
     deed: LastDeed,
@@ -74,12 +74,13 @@ impl Happened {
         }
     }
 
-    /// What is to be printed since this was asked last.
+    /// Takes the text to print.
     pub(crate) fn take(&mut self) -> Vec<(Onto, String)> {
         std::mem::take(&mut self.page.out)
     }
 
-    /// The entry after which whoever was cut off goes on: of everything that was under way then, more may have become.
+    /// Returns the entry after which a new connection has to continue. Entries that were unfinished may have changed
+    /// meanwhile, so it comes before the oldest of them.
     pub(crate) fn since(&self) -> Option<u64> {
         let tools = self.tools.iter().filter(|(_, tool)| !tool.is_over()).map(|(number, _)| *number);
         let open = tools.chain(self.questions.keys().copied()).chain(self.plan.number());
@@ -87,27 +88,27 @@ impl Happened {
         oldest.map(|number| number.saturating_sub(1))
     }
 
-    /// What somebody is asked, the oldest.
+    /// Returns the oldest open permission request.
     pub(crate) fn question(&self) -> Option<&Question> {
         self.questions.values().next()
     }
 
-    /// Whether something of the agent's answer was shown.
+    /// Returns true if part of the agent's answer was shown.
     pub(crate) fn answered(&self) -> bool {
         self.page.answered
     }
 
-    /// What the agent was refused, if it has not done or said anything since.
+    /// Describes the refused request, if the agent has done and said nothing since.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.deed.refusal()
     }
 
-    /// How much of its memory the agent has used, if it says so.
+    /// Returns the used share of the agent's context, if the agent reports it.
     pub(crate) fn usage(&self) -> Option<&str> {
         self.usage.as_deref()
     }
 
-    /// Something happened, or more has become of it.
+    /// Adds an entry, or the new state of one.
     pub(crate) fn entry(&mut self, entry: &EntryJson) {
         if self.last < entry.number && self.turn != entry.turn_id {
             self.turn.clone_from(&entry.turn_id);
@@ -130,17 +131,17 @@ impl Happened {
             "usage" => self.usage = tool::usage(body),
             "mode" => self.aside(entry, Tone::Quiet, &format!("mode: {}", text_of(&body["mode"]))),
             "note" => self.note(entry),
-            // A later daemon's.
+            // A kind of a newer daemon.
             _ => {}
         }
     }
 
-    /// What an agent said at last, where nothing of it was shown.
+    /// Adds the whole answer, if no part of it was shown.
     pub(crate) fn answer(&mut self, text: &str) {
         self.page.text(Section::Agent, text);
     }
 
-    /// Nothing more comes: what is begun is ended, and what is under way is shown as it is.
+    /// Ends the transcript: ends open lines, and shows unfinished tool calls in their present state.
     pub(crate) fn settle(&mut self) {
         self.page.clear_changing();
         for tool in self.tools.values_mut().filter(|tool| !tool.is_over()) {
@@ -149,18 +150,18 @@ impl Happened {
         self.page.settle();
     }
 
-    /// A line of one's own, beside what the agent does.
+    /// Adds a line of Tenure's own.
     pub(crate) fn say(&mut self, tone: Tone, text: &str) {
         let line = self.page.style.face.paint(tone, text);
         self.lines(&[line]);
     }
 
-    /// A question to a person, who types the answer behind it.
+    /// Adds a prompt. The person types the answer behind it.
     pub(crate) fn ask(&mut self, text: &str) {
         self.page.ask(text);
     }
 
-    /// Somebody ended the line that the answer was typed on.
+    /// Records that the person ended the prompt's line.
     pub(crate) fn typed(&mut self) {
         self.page.typed();
     }
@@ -177,7 +178,7 @@ impl Happened {
         }
     }
 
-    /// Whole lines, above those that change.
+    /// Adds whole lines, above those that change in place.
     fn lines(&mut self, lines: &[String]) {
         if !lines.is_empty() {
             self.page.lines(lines);
@@ -196,10 +197,10 @@ impl Happened {
         }
     }
 
-    /// Shows the tool calls that are under way, as they are now.
+    /// Shows unfinished tool calls in their present state.
     fn show_changing(&mut self) {
         let Style { live, face, .. } = self.page.style;
-        // Nothing moves while somebody types an answer.
+        // Lines do not move while a person types an answer.
         if !live || !self.questions.is_empty() {
             return;
         }
@@ -219,9 +220,9 @@ impl Happened {
             }
         } else if let Some(asked) = Question::of(body) {
             if !self.questions.contains_key(&entry.number) {
-                // Who decides sees what would change.
+                // The change is shown before the decision.
                 if asked.details.is_none() {
-                    // An older daemon does not send this with the question.
+                    // An older daemon sends no details with the request.
                     let call = body["toolCallId"].as_str();
                     let tool = self.tools.values_mut().find(|tool| call.is_some_and(|id| tool.is(id)));
                     lines.extend(tool.map(|tool| tool.change(face)).unwrap_or_default());
@@ -244,7 +245,7 @@ impl Happened {
         self.aside(entry, tone, &format!("{title}{}", text_of(&body["text"])));
     }
 
-    /// A line that comes once, unless it becomes another.
+    /// Adds a line once, and again if the entry changes.
     fn aside(&mut self, entry: &EntryJson, tone: Tone, text: &str) {
         if self.shown.insert(entry.number, text.len()) != Some(text.len()) {
             self.page.aside(tone, text);
@@ -253,12 +254,12 @@ impl Happened {
     }
 }
 
-/// What a text of somebody else's is on one line.
+/// Puts a foreign text on one line.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(String::new, |text| visible(text).into_owned())
 }
 
-/// What something is that is no text.
+/// Describes content that is no text.
 fn content(value: &Value) -> String {
     let kind = text_of(&value["type"]);
     let what = ["uri", "name", "mimeType"].iter().find_map(|key| value[*key].as_str()).map(plain);

@@ -1,4 +1,4 @@
-//! Runs as `process list` shows them.
+//! The table of `process list`.
 
 use super::runs::shortened;
 use super::{Context, Table, Tone, ago, escaped, plain, short};
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use tenure_core::ending::Reason;
 use tenure_core::tools::{Listed, Status, Waiting};
 
-/// The runs as a table.
+/// Prints runs as a table.
 pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
     let headings = ["RUN", "STATUS", ">AGE", ">PID", "SESSION", "ENDING", "COMMAND"];
     let context = Context::of_stdout();
@@ -37,7 +37,7 @@ fn status(run: &Listed) -> (&'static str, Tone) {
     }
 }
 
-/// How it ended, in a word or two.
+/// Formats the ending in a word or two.
 fn ending(run: &Listed) -> Option<String> {
     match (run.exit_reason?, run.exit_code, &run.exit_signal) {
         (Reason::Exit, Some(code), _) => Some(format!("exit {code}")),

@@ -1,13 +1,13 @@
-//! One thing in full: what is known of it, in groups. Nothing of a record is cut.
+//! One record in full, in titled groups of rows. Nothing is cut.
 
 use super::{Face, Tone};
 
-/// Names with what stands beside them.
+/// Names and values.
 pub(super) type Rows = Vec<(&'static str, String)>;
-/// A title with what stands below it.
+/// A title and its rows.
 pub(super) type Group = (&'static str, Rows);
 
-/// The lines of the groups that have something in them.
+/// Formats the groups that have rows.
 pub(super) fn lines(face: Face, groups: &[Group]) -> Vec<String> {
     let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
     let mut lines = Vec::new();

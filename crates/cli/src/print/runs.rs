@@ -1,4 +1,4 @@
-//! Runs: many as a table, one in full.
+//! Runs: a table, or one in full.
 
 use super::record::{self, Group, Rows};
 use super::{Context, Table, Tone, ago, bytes, escaped, lines, plain, short};
@@ -14,7 +14,7 @@ pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
     lines(&runs_lines(&Context::of_stdout(), views))
 }
 
-/// The lines of that table.
+/// Formats that table.
 pub(crate) fn runs_lines(context: &Context, views: &[RunJson]) -> Vec<String> {
     let headings = ["RUN", "STATE", ">AGE", ">PID", "SESSION", "ENDING", ">OUTPUT", "COMMAND"];
     let mut table = Table::new(context.face, &headings);
@@ -44,7 +44,7 @@ pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
     lines(&run_lines(&Context::of_stdout(), view))
 }
 
-/// The lines of one run.
+/// Formats one run.
 pub(crate) fn run_lines(context: &Context, view: &RunJson) -> Vec<String> {
     record::lines(context.face, &groups(context, view))
 }
@@ -52,7 +52,7 @@ pub(crate) fn run_lines(context: &Context, view: &RunJson) -> Vec<String> {
 fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
     let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
     let mut run: Rows = vec![("id", view.run_id.clone()), ("state", state(view).0)];
-    run.extend(view.exiting_cause.map(|cause| ("ended because", Reason::from(cause).to_string())));
+    run.extend(view.exiting_cause.map(|cause| ("stop cause", Reason::from(cause).to_string())));
     run.extend(
         [some("label", &view.label), some("session", &view.session_id), some("scope", &view.scope)]
             .into_iter()
@@ -65,18 +65,18 @@ fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
         );
         run.push(("belongs to", whose));
     }
-    run.push(("asked for", context.moment(view.created_at_ms)));
+    run.push(("created", context.moment(view.created_at_ms)));
     run.extend(view.started_at_ms.map(|at| ("started", context.moment(at))));
     let mut command: Rows =
         vec![("command", escaped(&view.command.join(" "))), ("directory", escaped(&view.cwd))];
     if !view.env_names.is_empty() {
-        command.push(("set", escaped(&view.env_names.join(", "))));
+        command.push(("variables", escaped(&view.env_names.join(", "))));
     }
     command.extend(view.pty_size.map(|size| ("terminal", format!("{}x{}", size.cols, size.rows))));
     let limits = &view.limits;
     let mut limit: Rows = Vec::new();
     limit.extend(limits.overall.map(|length| ("timeout", show(length))));
-    limit.extend(limits.no_output.map(|length| ("silence", show(length))));
+    limit.extend(limits.no_output.map(|length| ("no output", show(length))));
     limit.push(("grace", show(limits.grace)));
     let mut groups = vec![("Run", run), ("Command", command), ("Limits", limit)];
     if let (Some(pid), Some(keeper), Some(around)) = (view.pid, view.keeper_pid, &view.boundary) {
@@ -100,13 +100,13 @@ fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
 fn output(context: &Context, view: &RunJson) -> Rows {
     let mut rows = vec![("bytes", format!("{} ({})", view.output.bytes, bytes(view.output.bytes)))];
     if view.output.dropped_bytes > 0 {
-        rows.push(("gone", bytes(view.output.dropped_bytes)));
+        rows.push(("dropped", bytes(view.output.dropped_bytes)));
     }
     rows.extend(view.last_output_at_ms.map(|at| ("last", context.moment(at))));
     rows
 }
 
-/// Where it is in its life, for people: a run without keeper and ending is lost to them.
+/// Returns the state for people: a run with neither keeper nor ending is `lost`.
 pub(crate) fn state(view: &RunJson) -> (String, Tone) {
     if view.foreign && view.termination.is_none() {
         return ("foreign".to_owned(), Tone::Odd);
@@ -122,7 +122,7 @@ pub(crate) fn state(view: &RunJson) -> (String, Tone) {
     (view.state.to_string(), tone)
 }
 
-/// How it ended, in a word or two.
+/// Formats the ending in a word or two.
 fn brief(termination: &Termination) -> String {
     match (termination.reason, termination.exit_code, termination.signal) {
         (Reason::Exit, Some(code), _) => format!("exit {code}"),
@@ -134,18 +134,18 @@ fn brief(termination: &Termination) -> String {
 fn tone(termination: &Termination) -> Tone {
     match (termination.code(), termination.confirmed) {
         (0, true) => Tone::Quiet,
-        // Somebody wanted it.
+        // Cancelled: intended.
         (123, true) => Tone::Odd,
         _ => Tone::Bad,
     }
 }
 
-/// What people call it: its label, or its command.
+/// Returns the run's label, or its command.
 pub(super) fn name(view: &RunJson) -> String {
     escaped(&view.label.clone().unwrap_or_else(|| view.command.join(" ")))
 }
 
-/// A key is often long; its end says more than its middle.
+/// Shortens a session key to its end, which says more than its beginning.
 pub(super) fn shortened(key: &str) -> String {
     const MOST: usize = 24;
     let count = key.chars().count();

@@ -1,4 +1,4 @@
-//! Sessions: many as a table, one in full.
+//! Sessions: a table, or one in full.
 
 use super::record::{self, Group, Rows};
 use super::{Context, Table, Tone, ago, escaped, lines, plain, short};
@@ -14,7 +14,7 @@ pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
     lines(&sessions_lines(&Context::of_stdout(), list))
 }
 
-/// The lines of that table. Keys are whole: nothing shorter names a session.
+/// Formats that table. Keys are not shortened: only the whole key names a session.
 pub(crate) fn sessions_lines(context: &Context, list: &[SessionJson]) -> Vec<String> {
     let headings = ["KEY", "AGENT", "KIND", "STATE", ">TURNS", ">QUEUED", ">AGE", "LABEL"];
     let mut table = Table::new(context.face, &headings);
@@ -49,7 +49,7 @@ pub(crate) fn session(session: &SessionJson) -> Result<(), Failure> {
     lines(&session_lines(&Context::of_stdout(), session))
 }
 
-/// The lines of one session.
+/// Formats one session.
 pub(crate) fn session_lines(context: &Context, session: &SessionJson) -> Vec<String> {
     record::lines(context.face, &groups(context, session))
 }
@@ -61,7 +61,7 @@ fn groups(context: &Context, session: &SessionJson) -> Vec<Group> {
         ("Session", itself(context, session)),
         ("Ownership", ownership(row)),
         ("Work", work(session)),
-        ("Turn under way", turn),
+        ("Active turn", turn),
         ("Adapter", session.adapter.as_ref().map(adapter).unwrap_or_default()),
     ]
 }
@@ -77,14 +77,14 @@ fn itself(context: &Context, session: &SessionJson) -> Rows {
     if session.queued > 0 {
         rows.push(("queued", session.queued.to_string()));
     }
-    rows.push(("made", context.moment(row.created_at_ms)));
+    rows.push(("created", context.moment(row.created_at_ms)));
     rows.extend(row.closed_at_ms.map(|at| ("closed", context.moment(at))));
     rows
 }
 
-/// To whom it belongs and with whom it speaks.
+/// Formats the owner, the ancestors and the channel of a session.
 fn ownership(row: &SessionRow) -> Rows {
-    let nobody = || "nobody: it was asked for from outside of all sessions".to_owned();
+    let nobody = || "nobody: created from outside of all sessions".to_owned();
     let key = |key: &SessionKey| key.to_string();
     let mut rows = Vec::new();
     rows.extend(row.parent.as_ref().map(|parent| ("parent", key(parent))));
@@ -98,10 +98,10 @@ fn ownership(row: &SessionRow) -> Rows {
     rows.extend(row.origin.as_ref().map(|origin| {
         let parts = [Some(&origin.channel), origin.to.as_ref(), origin.thread.as_ref()];
         let parts: Vec<String> = parts.into_iter().flatten().map(|part| plain(part)).collect();
-        ("asked for on", parts.join(", "))
+        ("channel", parts.join(", "))
     }));
     if row.sandboxed {
-        rows.push(("sandboxed", "yes: it sees only itself and what it spawns".to_owned()));
+        rows.push(("sandboxed", "yes: it sees only itself and the sessions that it spawns".to_owned()));
     }
     rows
 }
@@ -121,7 +121,7 @@ fn work(session: &SessionJson) -> Rows {
     rows
 }
 
-/// An ACP agent's process, and what it says of itself.
+/// Formats an ACP agent's process, and the agent's description of itself.
 fn adapter(adapter: &AdapterJson) -> Rows {
     let mut rows = vec![("run", adapter.run_id.to_string())];
     rows.extend(adapter.agent.as_deref().map(|agent| ("agent", plain(agent))));
@@ -136,7 +136,7 @@ fn adapter(adapter: &AdapterJson) -> Rows {
     rows
 }
 
-/// An option of an agent, what it is set to, and what else it can be.
+/// Formats an option of an agent, with its current and its possible values.
 fn option(option: &Value) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| plain(&value.to_string()), plain);
     let mut values = Vec::new();
@@ -146,7 +146,7 @@ fn option(option: &Value) -> String {
     format!("{}: {}{others}", text(&option["id"]), text(&option["currentValue"]))
 }
 
-/// The values of an option, which may stand in groups.
+/// Collects the values of an option, which may be nested in groups.
 fn values_of<'a>(options: &'a Value, values: &mut Vec<&'a Value>) {
     for option in options.as_array().into_iter().flatten() {
         match option.get("value") {
@@ -160,9 +160,9 @@ fn turn(context: &Context, turn: &TurnJson) -> Rows {
     let mut rows = vec![
         ("number", turn.number.to_string()),
         ("id", turn.turn_id.to_string()),
-        ("asked by", plain(&turn.asked_by)),
+        ("sent by", plain(&turn.asked_by)),
         ("message", plain(&turn.message)),
-        ("began", context.moment(turn.began_at_ms)),
+        ("started", context.moment(turn.began_at_ms)),
     ];
     if turn.message_cut_bytes > 0 {
         rows[3].1.push('…');

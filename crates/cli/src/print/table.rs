@@ -1,25 +1,25 @@
-//! A table without lines: columns as wide as they must be, and a last one that takes what is left and is cut there.
+//! A table without borders. Columns are as wide as their content; the last one is cut at the end of the line.
 
 use super::{Face, Tone, line};
 use crate::failure::Failure;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row};
 
-/// A table that is being made.
+/// A table under construction.
 pub(crate) struct Table {
     inner: comfy_table::Table,
     colour: bool,
     width: u16,
-    /// The columns that stand to the right.
+    /// Right-aligned columns.
     right: Vec<usize>,
 }
 
 impl Table {
-    /// A table with these headings, or none; those that begin with `>` are of columns that stand to the right.
+    /// Creates a table with these headings, or none. A heading with a leading `>` makes its column right-aligned.
     pub(crate) fn new(face: Face, headings: &[&str]) -> Self {
         let mut inner = comfy_table::Table::new();
         inner.set_content_arrangement(ContentArrangement::Dynamic).set_width(face.width);
         inner.load_style(comfy_table::presets::NOTHING);
-        // Colours are for us to decide, not for the table.
+        // Tenure decides about colours, not the library.
         if face.colour {
             inner.enforce_styling()
         } else {
@@ -38,7 +38,7 @@ impl Table {
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Tone)>) {
         let colour = self.colour;
-        // The table's own cut takes quadratic time. One character more than fits makes it mark the cut.
+        // The library's own cut takes quadratic time. One character more than fits makes it mark the cut.
         let most = usize::from(self.width) + 1;
         let cut = |text: String| match text.char_indices().nth(most) {
             Some((end, _)) => text[..end].to_owned(),
@@ -53,7 +53,7 @@ impl Table {
         self.inner.add_row(row);
     }
 
-    /// The lines of it.
+    /// Formats the table.
     pub(crate) fn lines(mut self) -> Vec<String> {
         let last = self.inner.column_count().saturating_sub(1);
         for (at, column) in self.inner.column_iter_mut().enumerate() {
@@ -68,7 +68,7 @@ impl Table {
         self.inner.trim_fmt().lines().map(str::to_owned).collect()
     }
 
-    /// Prints it.
+    /// Prints the table.
     pub(crate) fn print(self) -> Result<(), Failure> {
         self.lines().iter().try_for_each(|text| line(text))
     }

@@ -1,5 +1,5 @@
-//! Tasks: many as a table, one in full, one in a line, and what is wrong with them. Nothing of what others wrote is
-//! obeyed by a terminal.
+//! Tasks: a table, one in full, one in a line, and the findings of an audit. Control characters of foreign texts are
+//! never printed.
 
 use super::record::{self, Group, Rows};
 use super::runs::shortened;
@@ -17,7 +17,7 @@ pub(crate) fn tasks(list: &[TaskRow]) -> Result<(), Failure> {
     lines(&tasks_lines(&Context::of_stdout(), list))
 }
 
-/// The lines of that table.
+/// Formats that table.
 pub(crate) fn tasks_lines(context: &Context, list: &[TaskRow]) -> Vec<String> {
     let headings = ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", ">AGE", "SUMMARY"];
     let mut table = Table::new(context.face, &headings);
@@ -35,7 +35,7 @@ pub(crate) fn tasks_lines(context: &Context, list: &[TaskRow]) -> Vec<String> {
     table.lines()
 }
 
-/// Whether somebody wants it ended, and it has not.
+/// Returns true if its cancel was requested and it has not ended.
 fn is_being_ended(task: &TaskRow) -> bool {
     task.cancel_asked_at_ms.is_some() && !task.status.is_terminal()
 }
@@ -58,7 +58,7 @@ fn delivery_tone(delivery: DeliveryStatus) -> Tone {
     }
 }
 
-/// What does the work: a command's run, else the session whose turn it is.
+/// Returns the worker: a command's run, or the session of a turn.
 fn work(task: &TaskRow) -> String {
     let run = || task.run.as_ref().map(|run| short(run.as_str()).to_owned());
     let child = || task.child.as_ref().map(|key| shortened(key.as_str()));
@@ -69,18 +69,18 @@ fn work(task: &TaskRow) -> String {
     work.unwrap_or_else(|| "-".to_owned())
 }
 
-/// What it is called and what there is to say of it.
+/// Formats the label and the latest summary or error.
 fn summary(task: &TaskRow) -> String {
     let said = task.error.as_ref().or(task.terminal_summary.as_ref()).or(task.progress_summary.as_ref());
     let mut parts: Vec<String> =
         [task.label.as_ref(), said].into_iter().flatten().map(|it| plain(it)).collect();
     if is_being_ended(task) {
-        parts.insert(0, "being ended".to_owned());
+        parts.insert(0, "cancelling".to_owned());
     }
     if parts.is_empty() { "-".to_owned() } else { parts.join(": ") }
 }
 
-/// A task in a line, as it is at this moment.
+/// Formats a task's present state in one line.
 pub(crate) fn task_line(context: &Context, task: &TaskRow) -> String {
     let id = short(task.id.as_str());
     let (at, status, delivery) = (context.exact(context.now_ms), task.status.word(), task.delivery.word());
@@ -92,7 +92,7 @@ pub(crate) fn task(task: &TaskRow, notices: &[TaskNotice]) -> Result<(), Failure
     lines(&task_lines(&Context::of_stdout(), task, notices))
 }
 
-/// The lines of one task.
+/// Formats one task.
 pub(crate) fn task_lines(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<String> {
     record::lines(context.face, &groups(context, task, notices))
 }
@@ -105,7 +105,7 @@ fn groups(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<Grou
     vec![
         ("Task", itself(context, task)),
         ("Work", carried_out(task)),
-        ("Telling", telling(context, task, notices)),
+        ("Delivery", telling(context, task, notices)),
         ("Recent events", events.collect()),
     ]
 }
@@ -120,9 +120,9 @@ fn itself(context: &Context, task: &TaskRow) -> Rows {
     rows.extend(text("progress", &task.progress_summary));
     rows.extend(task.outcome.as_ref().map(|outcome| ("ended by", ended_by(outcome))));
     rows.retain(|(_, value)| !value.is_empty());
-    rows.push(("asked for", context.moment(task.created_at_ms)));
-    rows.extend(task.started_at_ms.map(|at| ("began", context.moment(at))));
-    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancel asked", context.moment(at))));
+    rows.push(("created", context.moment(task.created_at_ms)));
+    rows.extend(task.started_at_ms.map(|at| ("started", context.moment(at))));
+    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancel requested", context.moment(at))));
     rows.extend(task.ended_at_ms.map(|at| ("ended", context.moment(at))));
     let began = task.started_at_ms.zip(task.ended_at_ms);
     rows.extend(
@@ -140,7 +140,7 @@ fn ended_by(outcome: &Outcome) -> String {
     parts.extend(outcome.signal.map(|signal| format!("signal {signal}")));
     parts.extend(outcome.output_bytes.map(|amount| format!("{} of output", bytes(amount))));
     if outcome.confirmed == Some(false) {
-        parts.push("not every process is known to be gone".to_owned());
+        parts.push("not confirmed: some processes may still be alive".to_owned());
     }
     parts.join(", ")
 }
@@ -153,9 +153,9 @@ fn carried_out(task: &TaskRow) -> Rows {
     rows
 }
 
-/// Whom it is told, what of it, and whether that was done.
+/// Formats the delivery of notices: the owner, the policy, the state and the last attempt.
 fn telling(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Rows {
-    let nobody = || "nobody: no session asked for it".to_owned();
+    let nobody = || "nobody: no session started it".to_owned();
     let mut rows = vec![
         ("owner", task.owner.as_ref().map_or_else(nobody, SessionKey::to_string)),
         ("policy", task.policy.to_string()),
@@ -179,7 +179,7 @@ fn telling(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Rows {
     rows
 }
 
-/// Prints what is wrong with tasks, and what to do about it.
+/// Prints the findings of an audit.
 pub(crate) fn findings(list: &[TaskFinding]) -> Result<(), Failure> {
     if list.is_empty() {
         return line("nothing is wrong");
@@ -200,7 +200,7 @@ pub(crate) fn findings(list: &[TaskFinding]) -> Result<(), Failure> {
     table.print()
 }
 
-/// Prints what is due, or was done.
+/// Prints the work that a maintenance did, or would do.
 pub(crate) fn maintenance(done: &Maintenance) -> Result<(), Failure> {
     due(done).iter().try_for_each(|text| line(text))
 }
@@ -211,11 +211,11 @@ fn due(done: &Maintenance) -> Vec<String> {
         let said = |id: &TaskId| format!("task {} {is} {what}", short(id.as_str()));
         ids.iter().map(said).collect::<Vec<_>>()
     };
-    let mut lines = each(&done.lost, "given up: nothing is behind it any more");
-    lines.extend(each(&done.reconciled, "told: what it tracks had ended"));
-    let (lost, told, pruned) = (done.lost.len(), done.reconciled.len(), done.pruned);
-    let sum = format!("{lost} given up, {told} told, {pruned} forgotten");
-    lines.push(if done.applied { sum } else { format!("due: {sum}; --apply does it") });
+    let mut lines = each(&done.lost, "marked lost: nothing works on it any more");
+    lines.extend(each(&done.reconciled, "given a removal date: it ended without one"));
+    let (lost, dated, pruned) = (done.lost.len(), done.reconciled.len(), done.pruned);
+    let sum = format!("{lost} marked lost, {dated} given a removal date, {pruned} removed");
+    lines.push(if done.applied { sum } else { format!("dry run: {sum}; --apply does it") });
     lines
 }
 

@@ -1,4 +1,4 @@
-//! What was said in a session: each turn with who said what, how it ended, and what is not shown.
+//! A session's history: each turn with its message, its answer, its ending, and the size of the parts that are cut.
 
 use super::{Context, Tone, ago, bytes, plain, plain_lines, short};
 use crate::failure::Failure;
@@ -8,18 +8,18 @@ use tenure_core::session::{Stop, TurnState};
 use tenure_core::task::Notice;
 use tenure_core::tools::sessions::TurnJson;
 
-/// Prints turns, each below the one before.
+/// Prints turns in order.
 pub(crate) fn turns(turns: &[TurnJson]) -> Result<(), Failure> {
     super::lines(&turns_lines(&Context::of_stdout(), turns))
 }
 
-/// The lines of turns.
+/// Formats turns.
 pub(crate) fn turns_lines(context: &Context, turns: &[TurnJson]) -> Vec<String> {
     let texts: Vec<Vec<String>> = turns.iter().map(|turn| lines(context, turn)).collect();
     texts.join(&String::new())
 }
 
-/// Prints what waits to be told to a session, after what was said in it.
+/// Prints a session's pending notices, below its turns.
 pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
     super::lines(&waiting(&Context::of_stdout(), notices))
 }
@@ -27,7 +27,7 @@ pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
 fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
     let mut lines = Vec::new();
     if !notices.is_empty() {
-        let title = context.face.paint(Tone::Title, "waits for the next turn");
+        let title = context.face.paint(Tone::Title, "notices for the next turn");
         lines.push(format!("{title}  {}", notices.len()));
     }
     for notice in notices {
@@ -58,7 +58,7 @@ fn lines(context: &Context, turn: &TurnJson) -> Vec<String> {
     lines
 }
 
-/// Which turn it is, how and when.
+/// Formats a turn's number, state and times.
 fn head(context: &Context, turn: &TurnJson) -> String {
     let face = context.face;
     let number = face.paint(Tone::Title, &format!("turn {}", turn.number));
@@ -80,7 +80,7 @@ fn tone(state: TurnState) -> Tone {
     }
 }
 
-/// A text further in, so that nothing in it looks like a line of ours.
+/// Indents a text, so that no line of it looks like one of Tenure's.
 fn block(text: &str) -> Vec<String> {
     plain_lines(text).iter().map(|text| format!("    {text}").trim_end().to_owned()).collect()
 }

@@ -1,8 +1,8 @@
-//! Lengths of time and amounts of memory, as people say them.
+//! Durations and byte counts for people.
 
 use std::time::Duration;
 
-/// How long ago, to the unit that matters.
+/// Formats an age in one unit.
 pub(crate) fn ago(length: Duration) -> String {
     let s = length.as_secs();
     match s {
@@ -14,13 +14,13 @@ pub(crate) fn ago(length: Duration) -> String {
     }
 }
 
-/// An amount of bytes in the largest unit that it reaches.
+/// Formats a byte count in the largest unit that it reaches.
 pub(crate) fn bytes(amount: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if amount < 1024 {
         return format!("{amount} B");
     }
-    // In tenths, so that no amount is too large for a float to tell.
+    // In tenths, as an integer: a float would lose digits of large counts.
     let (mut tenths, mut unit) = (u128::from(amount) * 10 / 1024, 0);
     while tenths >= 10_240 && unit + 1 < UNITS.len() {
         tenths /= 1024;

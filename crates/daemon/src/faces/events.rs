@@ -1,4 +1,5 @@
-//! One event of each kind. The registry tells most of them with the change that they are about; the daemon tells the rest.
+//! Snapshots of one event of each kind. The registry records most events together with the change that they describe;
+//! the daemon records the rest.
 
 use super::album;
 use super::history::{CHILD, CLOSED, MAIN};
@@ -41,7 +42,7 @@ async fn each_kind_has_an_event_that_is_as_it_was() {
     let mut events: BTreeMap<String, Value> = BTreeMap::new();
     for row in rows {
         let mut event = serde_json::to_value(shown(row)).unwrap();
-        // The number depends on all that is told before.
+        // The number depends on all earlier events.
         event["seq"] = json!(1);
         events.entry(event["kind"].as_str().unwrap().to_owned()).or_insert(event);
     }
@@ -60,10 +61,11 @@ async fn each_kind_has_an_event_that_is_as_it_was() {
 }
 
 impl Served {
-    /// One question is answered, one expires, and one is allowed and cannot be started. Returns their ids.
+    /// Creates approval requests: one is denied, one is approved but its run cannot start, and one expires. Returns the
+    /// ids of the first two.
     async fn approvals(&self) -> Vec<String> {
         let mut ids = Vec::new();
-        // A program of the test's own: others are elsewhere on every machine.
+        // The test creates its own program: installed programs have different paths on each machine.
         let program = self.daemon.supervisor.state.path().join("deploy");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
@@ -76,7 +78,7 @@ impl Served {
         }
         let (status, answer) = self.ask("POST", &format!("/v1/approvals/{}/deny", ids[0]), None).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
-        // The session is closed by another daemon that shares the registry.
+        // Another daemon that shares the registry closes the session.
         for (from, to) in
             [(SessionState::Idle, SessionState::Closing), (SessionState::Closing, SessionState::Closed)]
         {
@@ -100,7 +102,7 @@ impl Served {
         ids
     }
 
-    /// A command of the exec tool ends in the background.
+    /// Records a command of the exec tool that ends in the background.
     async fn exec_ends(&self) {
         let run = new_run(exec_ticket(40, MAIN, "npm test"));
         self.create(NewRun { exec: Some(Notify::Always), ..run }).await;
@@ -125,7 +127,7 @@ impl Served {
         events::tell_stopped(&self.daemon.supervisor, true).await;
     }
 
-    /// An instance loses its seat, and its run is another's.
+    /// Records a lost lease: an instance is unseated, and this instance steals its run.
     async fn owners(&self) {
         let instances = self.registry.instances().await.unwrap();
         let other = instances.into_iter().find(|row| row.instance == other_instance()).unwrap();
@@ -135,7 +137,7 @@ impl Served {
         assert_eq!(stolen.await.unwrap(), Some(Hold { epoch: 2, ..hold() }));
     }
 
-    /// A task is given up, and its turn ends all the same.
+    /// Records a task that is marked lost, and whose turn ends later all the same.
     async fn task_events(&self) {
         self.registry.set_policy(task_id(1), NotifyPolicy::Silent, NOW).await.unwrap();
         let turn = new_turn(7, MAIN, "Count the tests.", NOW);

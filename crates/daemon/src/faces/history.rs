@@ -1,4 +1,4 @@
-//! A scripted past: runs in every state and with every ending, sessions with their turns, and the tasks of both.
+//! Scripted history: runs in every state and with every ending, sessions with their turns, and the tasks of both.
 
 use super::samples::{
     MINUTE, SECOND, ending, exec_ticket, hold, journal, key, new_run, new_session, new_task, new_turn, note,
@@ -15,15 +15,15 @@ use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::Notify;
 use tenure_store::{Change, FinalText, Move, NewRun, NewSession, Outcome, Tracked, Tried, TurnEnd};
 
-/// The session of the agent that everything is done for.
+/// Main session of the history; owns most of its tasks.
 pub(super) const MAIN: &str = "agent:coder:main";
-/// A session below it.
+/// Child session of the main session.
 pub(super) const CHILD: &str = "agent:coder:review-the-parser-of-durations";
-/// One that was closed.
+/// Closed session.
 pub(super) const CLOSED: &str = "agent:tester:nightly";
 
 impl Served {
-    /// A daemon with the whole past in its registry.
+    /// Creates a daemon with the whole history in its registry.
     pub(super) async fn with_history(flags: &[(&str, &str)]) -> Self {
         let served = Self::new(flags).await;
         served.sessions().await;
@@ -91,7 +91,7 @@ impl Served {
         self.registry.spawn_session(new).await.unwrap();
     }
 
-    /// The runs that have not ended.
+    /// Records the runs that have not ended.
     async fn runs(&self) {
         let more = json!({"sessionId": MAIN, "limits": {"timeoutMs": 1_800_000, "noOutputTimeoutMs": 300_000,
             "activity": "output", "graceMs": 5000, "giveUpMs": 10_000, "orphanGraceMs": 60_000}});
@@ -118,7 +118,7 @@ impl Served {
         self.create(new_run(ticket(4, "make", &json!({})))).await;
     }
 
-    /// One run for each reason to end.
+    /// Records one ended run for each reason.
     async fn ended_runs(&self) {
         let exit = |code: i32| Termination {
             exit_code: Some(code),
@@ -154,7 +154,7 @@ impl Served {
         self.over(19, "rsync -a /srv /backup", Termination { confirmed: false, ..stale }, 400).await;
     }
 
-    /// A run of the exec tool that was started and has ended. Its task is told.
+    /// Records an ended run of the exec tool, with a task.
     async fn over(&self, number: u8, command: &str, termination: Termination, after: u64) {
         let task = Some(new_task(number, NotifyPolicy::DoneOnly, None));
         self.create(NewRun { exec: Some(Notify::Auto), task, ..new_run(exec_ticket(number, MAIN, command)) })
@@ -163,7 +163,8 @@ impl Served {
         self.ended(ending(number, termination, after, u64::from(number) * 700)).await;
     }
 
-    /// A run that a limit ended, with a process that could not be killed. Its keeper's journal says all there is to say.
+    /// Records a run that a time limit ended, with a process that could not be killed. Its journal has an entry of every
+    /// kind.
     async fn timed_out(&self) {
         let more = json!({"label": "crawl", "scope": "crawler"});
         self.create(new_run(ticket(14, "./crawl https://example.org", &more))).await;
@@ -189,7 +190,7 @@ impl Served {
         std::fs::write(dir.path().join("journal"), lines).unwrap();
     }
 
-    /// A run of another daemon that shares the registry, and one that came with a copy of a registry.
+    /// Records a run of another daemon that shares the registry, and a foreign run from a copied registry.
     async fn copies(&self) {
         self.registry.enrol(other_instance(), "other:/state".to_owned(), BEGAN).await.unwrap();
         let more = json!({"ownerInstanceId": other_instance(), "registryId": self.registry.id()});
@@ -198,7 +199,7 @@ impl Served {
         self.create(new_run(ticket(21, "./on-another-machine", &more))).await;
     }
 
-    /// What was said in the session below the main one, and what waits there.
+    /// Records the turns of the child session, and a queued message.
     async fn turns(&self) {
         let said = [
             (
@@ -240,7 +241,7 @@ impl Served {
         self.tell_of_tasks().await;
     }
 
-    /// Each notice of the channel is settled in another way.
+    /// Settles the notices of the channel, each with a different result.
     async fn tell_of_tasks(&self) {
         let claimed = self.registry.claim_notices("slack".into(), own_instance(), NOW, NOW + MINUTE, 4);
         let error = "slack answered 503".to_owned();

@@ -1,5 +1,5 @@
-//! One refusal of each code: provoked by a request where that needs no process, else built by the code that makes it.
-//! The command line's tests print them.
+//! Snapshots of one refusal of each code. A request provokes the refusal where that needs no process; otherwise the
+//! test calls the code that creates it. The CLI's tests print the snapshots.
 
 use super::album;
 use super::history::{CHILD, CLOSED};
@@ -17,7 +17,7 @@ use tenure_supervisor::Phase;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 
-/// What a client is told, by code.
+/// Refusals by code.
 struct Problems(BTreeMap<String, Value>);
 
 impl Problems {
@@ -52,7 +52,7 @@ async fn each_code_has_a_refusal_that_is_as_it_was() {
     album.close();
 }
 
-/// What a request can do wrong.
+/// Collects refusals of wrong requests.
 async fn requests(problems: &mut Problems) {
     let served = Served::with_history(&[]).await;
     let run = |number: u8, verb: &str| format!("/v1/runs/{}{verb}", run_id(number));
@@ -77,7 +77,7 @@ async fn requests(problems: &mut Problems) {
     problems.ask(&served, "POST", "/v1/sessions", Some(model)).await;
     let long = json!({"cwd": "/", "command": ["x".repeat(16 << 20)]});
     let (_, mut problem) = served.ask("POST", "/v1/runs", Some(long)).await;
-    // Machines with larger pages take longer words.
+    // Systems with larger pages accept longer arguments.
     let most = exec_limits::current().word.to_string();
     problem["detail"] = problem["detail"].as_str().unwrap().replace(&most, "131072").into();
     problems.add(problem);
@@ -98,7 +98,7 @@ async fn requests(problems: &mut Problems) {
     problems.refusal(&token.check(&Uri::from_static("/v1/runs"), &headers).unwrap_err());
 }
 
-/// What a daemon can be like.
+/// Collects refusals that depend on the daemon's state.
 async fn states(problems: &mut Problems) {
     let served = Served::with_history(&[]).await;
     let make = || Some(json!({"cwd": "/", "command": ["make"]}));
@@ -106,7 +106,7 @@ async fn states(problems: &mut Problems) {
     let followers: Vec<_> = std::iter::from_fn(|| served.daemon.supervisor.events.follow().ok()).collect();
     problems.refusal(&served.daemon.supervisor.events.follow().unwrap_err());
     drop(followers);
-    // There is no directory to find the keeper in.
+    // A file in place of the run's directory: its keeper cannot be found.
     std::fs::write(served.daemon.supervisor.state.run_path(&run_id(1)), "").unwrap();
     problems.ask(&served, "POST", &format!("/v1/runs/{}/submit", run_id(1)), None).await;
     *served.daemon.supervisor.leases.tenancy() =
@@ -116,7 +116,7 @@ async fn states(problems: &mut Problems) {
     problems.ask(&served, "POST", "/v1/runs", make()).await;
 }
 
-/// What the settings forbid.
+/// Collects refusals that depend on the settings.
 async fn settings(problems: &mut Problems) {
     let flags = [("exec.mode", "deny"), ("runs.max", "1"), ("runs.queue", "0"), ("sessions.queue", "1")];
     let served = Served::with_history(&flags).await;

@@ -1,4 +1,4 @@
-//! What the daemon answers to whoever looks: golden JSON. The command line's tests print it.
+//! Snapshots of runs, sessions and tasks as JSON. The CLI's tests print them.
 
 use super::album;
 use super::history::{CHILD, MAIN};

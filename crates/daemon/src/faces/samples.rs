@@ -1,4 +1,5 @@
-//! What the scripted past is made of: tickets, notes, endings, sessions, turns and tasks, with ids and pids made of numbers.
+//! Samples for the scripted history: tickets, notes, endings, sessions, turns and tasks. Ids and pids are derived from
+//! small numbers.
 
 use super::served::{BEGAN, own_instance};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use tenure_store::{Hold, NewRun, NewSession, NewTask, NewTurn};
 pub(super) const SECOND: u64 = 1_000;
 pub(super) const MINUTE: u64 = 60_000;
 
-/// A run, by the number of its row in the script.
+/// Id of a run, from its number in the history.
 pub(super) fn run_id(number: u8) -> RunId {
     RunId::from_random([0xa1, number, 0x5e, 0x02, 0x7c, 0x44, 0x19, 0xd0, 0x3b, 0x68, 0xf2, 0x07])
 }
@@ -28,7 +29,7 @@ pub(super) fn task_id(number: u8) -> TaskId {
     TaskId::from_random([0xc3, number, 0x2e, 0x6a, 0xf0, 0x13, 0x88, 0x47, 0xd9, 0x05, 0xbb, 0x31])
 }
 
-/// Another installation.
+/// Id of another installation.
 pub(super) fn other_instance() -> InstanceId {
     InstanceId::from_random([0x22; 12])
 }
@@ -41,7 +42,7 @@ pub(super) fn hold() -> Hold {
     Hold { instance: own_instance(), epoch: 1 }
 }
 
-/// What was asked for, so many minutes after the beginning.
+/// Ticket of a run that was requested `number` minutes after the beginning.
 pub(super) fn ticket(number: u8, command: &str, more: &Value) -> Ticket {
     let mut ticket = json!({
         "runId": run_id(number), "leaseId": run_id(number), "leaseEpoch": 1, "ownerInstanceId": own_instance(),
@@ -57,7 +58,7 @@ pub(super) fn ticket(number: u8, command: &str, more: &Value) -> Ticket {
     serde_json::from_value(ticket).unwrap()
 }
 
-/// What an agent asked for: a line for the shell.
+/// Ticket of an agent's command line.
 pub(super) fn exec_ticket(number: u8, session: &str, line: &str) -> Ticket {
     let more = json!({"backendId": "exec", "sessionId": session, "command": ["/bin/sh", "-c", line]});
     ticket(number, "", &more)
@@ -76,13 +77,13 @@ pub(super) fn new_run(ticket: Ticket) -> NewRun {
     }
 }
 
-/// A task that tells what of it is told.
+/// Task with a notification policy. A success without output is notified too.
 pub(super) fn new_task(number: u8, policy: NotifyPolicy, label: Option<&str>) -> NewTask {
     let label = label.map(str::to_owned);
     NewTask { id: task_id(number), policy, tells_quiet_success: true, owner: None, origin: None, label }
 }
 
-/// Who was alive: pids are made of the run's number.
+/// Keeper's note. The pids are derived from the run's number.
 pub(super) fn note(number: u8, boundary: &Boundary, exe: &str) -> KeeperNote {
     let pid = 4_000 + i32::from(number) * 10;
     let process = |pid: i32| json!({"machineId": "a-machine", "bootId": "a-boot", "pidNamespace": 4_026_531_836_u64, "pid": pid, "startTime": 70_000 + pid});
@@ -97,7 +98,7 @@ pub(super) fn process(pid: i32, exe: &str) -> ProcessNote {
     ProcessNote { pid, exe: Some(exe.to_owned()) }
 }
 
-/// How a run ended, so many seconds after it was asked for.
+/// Ending of a run, `after` seconds after its request.
 pub(super) fn ending(number: u8, termination: Termination, after: u64, bytes: u64) -> Ending {
     let ended_at_ms = BEGAN + u64::from(number) * MINUTE + after * SECOND;
     Ending {
@@ -130,7 +131,7 @@ pub(super) fn new_turn(number: u8, session: &str, message: &str, sent_at_ms: u64
     NewTurn { id, session: key(session), message: message.to_owned(), asked_by, sent_at_ms }
 }
 
-/// Everything that a keeper can write down.
+/// Journal with one entry of every kind.
 pub(super) fn journal() -> Vec<Entry> {
     let boundary = Boundary::Cgroup { path: "/sys/fs/cgroup/tenure/a10e".into() };
     let processes = || vec![process(4_150, "/usr/bin/setsid"), ProcessNote { pid: 4_151, exe: None }];

@@ -1,4 +1,4 @@
-//! A daemon without processes: its registry and its router, and what is asked of them.
+//! A daemon without processes, with its registry and router, and methods that send requests.
 
 use crate::daemon::Daemon;
 use crate::http;
@@ -21,11 +21,11 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::Supervisor;
 use tower::ServiceExt;
 
-/// The moment at which the scripted past begins.
+/// Start of the scripted history.
 pub(super) const BEGAN: u64 = 1_700_000_000_000;
-/// The moment at which it is looked at.
+/// Time of the requests.
 pub(super) const NOW: u64 = BEGAN + 3_600_000;
-/// Moments after this one are of the clock, and none of the script's.
+/// Timestamps from here on come from the clock, not from the script.
 const REAL: u64 = BEGAN + 90 * 86_400_000;
 
 /// The daemon of one test.
@@ -36,18 +36,18 @@ pub(super) struct Served {
     state: TempDir,
 }
 
-/// The installation whose daemon it is.
+/// Id of the daemon's own installation.
 pub(super) fn own_instance() -> InstanceId {
     InstanceId::from_random([0x11; 12])
 }
 
-/// The person who asks.
+/// Requester with an operator's rights.
 pub(super) fn operator() -> Requester {
     Requester::Operator { about: "uid 1000".to_owned() }
 }
 
 impl Served {
-    /// A daemon with these settings and an empty registry. It has enrolled, and may act.
+    /// Creates a daemon with these settings and an empty registry. It is enrolled and may act.
     pub(super) async fn new(flags: &[(&str, &str)]) -> Self {
         let state = tempfile::tempdir().unwrap();
         let path = state.path().to_str().unwrap();
@@ -73,12 +73,12 @@ impl Served {
         Self { daemon, registry, router, state }
     }
 
-    /// The answer to a person.
+    /// Sends a request as an operator.
     pub(super) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (StatusCode, Value) {
         self.ask_as(&operator(), method, path, body).await
     }
 
-    /// The answer to somebody.
+    /// Sends a request as this requester.
     pub(super) async fn ask_as(
         &self,
         who: &Requester,
@@ -91,7 +91,7 @@ impl Served {
         self.send(request.body(body).unwrap(), who).await
     }
 
-    /// The answer to a request of somebody.
+    /// Sends a prepared request as this requester.
     pub(super) async fn send(&self, mut request: Request<Body>, who: &Requester) -> (StatusCode, Value) {
         request.extensions_mut().insert(who.clone());
         request.extensions_mut().insert(http::Local);
@@ -99,7 +99,7 @@ impl Served {
         self.send_bare(request).await
     }
 
-    /// The answer to a request of which nothing is known.
+    /// Sends a request without a requester.
     pub(super) async fn send_bare(&self, request: Request<Body>) -> (StatusCode, Value) {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let status = response.status();
@@ -108,7 +108,7 @@ impl Served {
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// JSON without what differs from test to test: the state root, moments of the clock.
+    /// Replaces values that differ between test runs: the state root, and timestamps of the clock.
     pub(super) fn settled(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(text.replace(self.state.path().to_str().unwrap(), "/state")),
@@ -121,7 +121,7 @@ impl Served {
         }
     }
 
-    /// The same as people read it.
+    /// The JSON as indented text, with these values replaced.
     pub(super) fn text(&self, value: Value) -> String {
         serde_json::to_string_pretty(&self.settled(value)).unwrap()
     }

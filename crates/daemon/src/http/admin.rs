@@ -1,4 +1,4 @@
-//! What operators ask of the daemon itself.
+//! Routes for operators, about the daemon itself.
 
 use super::answer::Body;
 use super::answer::Rejection;
@@ -16,7 +16,9 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tenure_supervisor::reconcile;
 
-/// How the daemon is.
+/// Show the daemon's health.
+///
+/// Clients without rights may use this route, too.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Health)))]
 pub(super) async fn health(State(daemon): State<Arc<Daemon>>) -> Json<Health> {
     let status = match (daemon.supervisor.lifecycle.is_draining(), daemon.supervisor.leases.may_act()) {
@@ -39,15 +41,20 @@ pub(super) async fn health(State(daemon): State<Arc<Daemon>>) -> Json<Health> {
     })
 }
 
-/// Who is bound to a session is nobody's operator.
+/// Refuses clients that are bound to a session.
 fn operator(who: &Requester) -> Result<(), Refusal> {
     match who.only_session() {
-        Some(session) => Err(Refusal::forbidden(format!("session {session} does not operate the daemon"))),
+        Some(session) => Err(Refusal::forbidden(format!(
+            "session {session} cannot operate the daemon: only an operator outside of all sessions can"
+        ))),
         None => Ok(()),
     }
 }
 
-/// Look at recorded runs that nobody holds, and do what their evidence asks for.
+/// Find and clean up orphaned runs.
+///
+/// Examines recorded runs that the daemon does not hold, and resumes, closes or leaves each as its evidence demands.
+/// Answers with one line for each run. With `dryRun`, nothing is changed. For operators only.
 #[utoipa::path(post, path = "/v1/reap", request_body = ReapRequest, responses(
     (status = 200, body = Vec<ReapLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn reap(
@@ -59,7 +66,7 @@ pub(super) async fn reap(
     if let Some(run) = &mut request.which.run {
         *run = daemon.supervisor.find_to_end(run, &who).await?.ticket.run_id.to_string();
     }
-    // What was begun is finished, whether or not the client is still there to hear of it.
+    // A task of its own, so that the work is completed even if the client disconnects.
     let reaping =
         tokio::spawn(
             async move { reconcile::reap(&daemon.supervisor, &request.which, request.dry_run).await },
@@ -67,7 +74,9 @@ pub(super) async fn reap(
     Ok(Json(reaping.await.map_err(Refusal::internal)??))
 }
 
-/// Write a copy of the registry to a new file.
+/// Write a backup of the registry to a new file.
+///
+/// The path must be absolute, its directory must exist, and the file must not exist. For operators only.
 #[utoipa::path(post, path = "/v1/backup", request_body = BackupRequest, responses(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn backup(
@@ -78,20 +87,28 @@ pub(super) async fn backup(
     operator(&who)?;
     let path = PathBuf::from(request.path);
     if !path.is_absolute() {
-        return Err(Refusal::invalid("path is to be absolute").into());
+        let why = format!("the backup's path \"{}\" is not absolute: give an absolute path", path.display());
+        return Err(Refusal::invalid(why).into());
     }
-    if !path.parent().is_some_and(std::path::Path::is_dir) || path.as_os_str().as_encoded_bytes().contains(&0)
-    {
-        return Err(Refusal::invalid(format!("{} is in no directory that there is", path.display())).into());
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(Refusal::invalid("the backup's path contains a NUL byte: remove it").into());
+    }
+    let dir = path.parent().unwrap_or(&path);
+    if !dir.is_dir() {
+        return Err(Refusal::invalid(format!("the directory \"{}\" does not exist", dir.display())).into());
     }
     if path.exists() {
-        return Err(Refusal::invalid(format!("{} exists: a backup is a new file", path.display())).into());
+        let why = format!("the file \"{}\" already exists: give the path of a new file", path.display());
+        return Err(Refusal::invalid(why).into());
     }
     daemon.supervisor.registry.backup(path).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Make the daemon leave; runs go on without it unless they are to be ended.
+/// Shut down the daemon.
+///
+/// Runs continue without the daemon, unless `cancelRuns` is true. Answers before the shutdown is complete. For
+/// operators only.
 #[utoipa::path(post, path = "/v1/shutdown", request_body = ShutdownRequest, responses(
     (status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn shutdown(
@@ -104,7 +121,7 @@ pub(super) async fn shutdown(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// The metrics, as Prometheus reads them.
+/// Get metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, content_type = "application/openmetrics-text", body = String),
     (status = "4XX", body = Problem, content_type = "application/problem+json")))]
@@ -114,7 +131,7 @@ pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Result<Respons
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// This description.
+/// Get the OpenAPI document of this API.
 #[utoipa::path(get, path = "/openapi.json", responses((status = 200, body = Object)))]
 pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     Json(http::description())

@@ -1,4 +1,4 @@
-//! Requests that are understood or refused by name, and answers in one shape.
+//! Extractors of the handlers: body, query, path parameters, requester. Each of them answers errors as problem JSON.
 
 use super::listen::Local;
 use crate::daemon::Daemon;
@@ -40,14 +40,16 @@ impl IntoResponse for Rejection {
     }
 }
 
-/// A body of JSON. No body is an empty object.
+/// JSON body of a request. An empty body counts as an empty object.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
     type Rejection = Rejection;
 
     async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
-        let too_large = || Refusal::too_large(format!("a body has at most {} bytes", super::MAX_BODY));
+        let too_large = || {
+            Refusal::too_large(format!("the request body is too large: the limit is {} bytes", super::MAX_BODY))
+        };
         if request.body().size_hint().lower() > super::MAX_BODY as u64 {
             return Err(too_large().into());
         }
@@ -57,24 +59,44 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
                 _ => Refusal::bad_request(rejection.body_text()),
             })?;
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        // A list would be taken for the fields in their order.
+        // Serde would read a list as the fields in their order.
         if text.trim_ascii_start().first() == Some(&b'[') {
-            return Err(
-                Refusal::bad_request("the body is not understood: it is to be an object, at line 1").into()
-            );
+            return Err(Refusal::bad_request("invalid request body: expected an object at line 1").into());
         }
-        let not_understood =
-            |why: &dyn Display| Refusal::bad_request(format!("the body is not understood: {why}"));
+        let invalid = |why: &dyn Display| {
+            Refusal::bad_request(format!("invalid request body: {}", in_json_words(&why.to_string())))
+        };
         let mut json = serde_json::Deserializer::from_slice(text);
-        // The error names the field that it is about.
-        let understood =
-            serde_path_to_error::deserialize(&mut json).map_err(|error| not_understood(&error))?;
-        json.end().map_err(|error| not_understood(&error))?;
-        Ok(Self(understood))
+        // The error includes the path of the field.
+        let body = serde_path_to_error::deserialize(&mut json).map_err(|error| invalid(&error))?;
+        json.end().map_err(|error| invalid(&error))?;
+        Ok(Self(body))
     }
 }
 
-/// What an address names, percent-encoded. What cannot be read is the name of nothing.
+/// Replaces the names of Rust's types in an error of serde with those of JSON.
+fn in_json_words(why: &str) -> String {
+    let words = [
+        ("unknown variant", "unknown value"),
+        ("a sequence", "a list"),
+        ("a map", "an object"),
+        (": sequence,", ": list,"),
+        (": map,", ": object,"),
+        (": unit value,", ": null,"),
+    ];
+    let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64"];
+    let mut text = words.iter().fold(why.to_owned(), |text, (rust, json)| text.replace(rust, json));
+    for number in numbers {
+        text = text.replace(&format!("expected {number} at"), "expected a whole number at");
+    }
+    if let Some((before, rest)) = text.split_once("expected struct ") {
+        let rest = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+        text = format!("{before}expected an object{rest}");
+    }
+    text
+}
+
+/// Extractors of path parameters, percent-decoded. A parameter that cannot be decoded names nothing that exists.
 macro_rules! named {
     ($($(#[$doc:meta])* $name:ident or $refusal:ident;)*) => {$(
         $(#[$doc])*
@@ -94,15 +116,15 @@ macro_rules! named {
 }
 
 named! {
-    /// The run that an address names.
+    /// Id in the path: of a run, an approval request or an allowlist entry.
     Id or no_such_run;
-    /// The session that an address names.
+    /// Session key in the path.
     Key or no_such_session;
-    /// The task that an address names.
+    /// Task lookup in the path.
     Lookup or no_such_task;
 }
 
-/// What stands after the question mark; an unknown name is refused.
+/// Query parameters. Unknown names are refused.
 pub(super) struct Asks<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for Asks<T> {
@@ -111,7 +133,11 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for Asks<T> {
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
         match Query::<T>::from_request_parts(parts, daemon).await {
             Ok(Query(asks)) => Ok(Self(asks)),
-            Err(rejection) => Err(Refusal::bad_request(rejection.body_text()).into()),
+            Err(rejection) => {
+                let why = rejection.body_text();
+                let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
+                Err(Refusal::bad_request(format!("invalid query: {}", in_json_words(why))).into())
+            }
         }
     }
 }
@@ -124,12 +150,13 @@ impl FromRequestParts<Arc<Daemon>> for Who {
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Rejection> {
         let who = parts.extensions.get::<Requester>().cloned();
-        let who = who.ok_or_else(|| Refusal::internal("a request that came through no door"))?;
+        let who = who.ok_or_else(|| Refusal::internal("internal error: request has no peer information"))?;
         Ok(Self(who))
     }
 }
 
-/// Whether the caller is our own command line, on the local socket, and which run it names.
+/// Marks of our own command line, accepted on the local socket only: whether it is the caller, and the run id that it
+/// chose.
 pub(super) struct FromCli {
     pub(super) is_cli: bool,
     pub(super) run: Option<RunId>,
@@ -147,7 +174,7 @@ impl FromRequestParts<Arc<Daemon>> for FromCli {
     }
 }
 
-/// Who calls, and whom.
+/// Extractor of everything that a call of the `sessions` or `tasks` tool needs beside its parameters.
 pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     pub(super) who: Requester,

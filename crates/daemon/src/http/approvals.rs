@@ -1,4 +1,4 @@
-//! What a person is asked before it runs, and what needs no asking.
+//! Routes for approval requests and the allowlist.
 
 use super::answer::Rejection;
 use super::answer::Who;
@@ -16,16 +16,19 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use utoipa::IntoParams;
 
-/// Which questions.
+/// Query parameters of `GET /v1/approvals`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ApprovalAsks {
-    /// Also those that are answered or expired.
+    /// Include requests that were answered or have expired.
     all: bool,
 }
 
-/// List the commands that wait for a person.
+/// List approval requests.
+///
+/// Lists the requests that wait for an answer; with `all=true`, also answered and expired ones. A client that is bound
+/// to a session gets the requests of that session only.
 #[utoipa::path(get, path = "/v1/approvals", operation_id = "approvals", params(ApprovalAsks), responses(
     (status = 200, body = ApprovalList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
@@ -36,8 +39,10 @@ pub(super) async fn list(
     Ok(Json(ApprovalList { approvals: daemon.approvals.approvals(asks.all, &who).await? }))
 }
 
-/// Let a command run, this time.
-#[utoipa::path(post, path = "/v1/approvals/{id}/allow-once", params(("id" = String, Path)), responses(
+/// Approve a request once.
+///
+/// For operators only, from outside of all runs.
+#[utoipa::path(post, path = "/v1/approvals/{id}/allow-once", params(("id" = String, Path, description = "Id of the approval request, or a unique prefix")), responses(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_once(
     State(daemon): State<Arc<Daemon>>,
@@ -47,8 +52,11 @@ pub(super) async fn allow_once(
     answer(daemon, &who, &id, ApprovalState::AllowedOnce).await
 }
 
-/// Let a command run, and the same again without asking.
-#[utoipa::path(post, path = "/v1/approvals/{id}/allow-always", params(("id" = String, Path)), responses(
+/// Approve a request, and allow the same command from now on.
+///
+/// For a command, adds its entries to the allowlist; refused if the command can be approved only once (`onceOnly`). For a
+/// tool call of an ACP agent, chooses the agent's own permanent option. For operators only, from outside of all runs.
+#[utoipa::path(post, path = "/v1/approvals/{id}/allow-always", params(("id" = String, Path, description = "Id of the approval request, or a unique prefix")), responses(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_always(
     State(daemon): State<Arc<Daemon>>,
@@ -58,8 +66,10 @@ pub(super) async fn allow_always(
     answer(daemon, &who, &id, ApprovalState::AllowedAlways).await
 }
 
-/// Do not let a command run.
-#[utoipa::path(post, path = "/v1/approvals/{id}/deny", params(("id" = String, Path)), responses(
+/// Deny a request.
+///
+/// For operators only, from outside of all runs.
+#[utoipa::path(post, path = "/v1/approvals/{id}/deny", params(("id" = String, Path, description = "Id of the approval request, or a unique prefix")), responses(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn deny(
     State(daemon): State<Arc<Daemon>>,
@@ -69,8 +79,10 @@ pub(super) async fn deny(
     answer(daemon, &who, &id, ApprovalState::Denied).await
 }
 
-/// Answer an agent with one of the options that it offers.
-#[utoipa::path(post, path = "/v1/approvals/{id}/choose", params(("id" = String, Path)), request_body = ChooseRequest, responses(
+/// Answer a permission request of an ACP agent with one of its options.
+///
+/// For operators only, from outside of all runs.
+#[utoipa::path(post, path = "/v1/approvals/{id}/choose", params(("id" = String, Path, description = "Id of the approval request, or a unique prefix")), request_body = ChooseRequest, responses(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn choose(
     State(daemon): State<Arc<Daemon>>,
@@ -92,24 +104,26 @@ async fn answer(
     Ok(Json(daemon.approvals.answer(id, state, who).await?))
 }
 
-/// What an agent may run is not for agents to say, nor for anything that runs under us.
+/// Refuses agents, and every process of a run: only a person decides what agents may run.
 fn person(who: &Requester) -> Result<(), Refusal> {
     match who {
         Requester::Operator { .. } => Ok(()),
         Requester::Client { .. } | Requester::Member { .. } => Err(Refusal::forbidden(format!(
-            "{who} cannot say what may run: a person can, from outside of any run"
+            "{who} cannot approve commands or change the allowlist: only an operator can, from outside of all runs"
         ))),
     }
 }
 
-/// List what needs no asking.
+/// List the entries of the allowlist.
 #[utoipa::path(get, path = "/v1/allowlist", responses(
     (status = 200, body = AllowedList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<AllowedList>, Rejection> {
     Ok(Json(AllowedList { entries: allowlist_entries::allowed(&daemon.approvals).await? }))
 }
 
-/// Let something run without asking.
+/// Add an entry to the allowlist.
+///
+/// Commands that match the entry run without an approval. For operators only, from outside of all runs.
 #[utoipa::path(post, path = "/v1/allowlist", request_body = AllowRequest, responses(
     (status = 201, body = Allowed), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow(
@@ -121,8 +135,10 @@ pub(super) async fn allow(
     Ok((StatusCode::CREATED, Json(allowlist_entries::allow(&daemon.approvals, request, &who).await?)))
 }
 
-/// Take an entry off the allowlist.
-#[utoipa::path(delete, path = "/v1/allowlist/{id}", params(("id" = String, Path)), responses(
+/// Remove an entry from the allowlist.
+///
+/// For operators only, from outside of all runs.
+#[utoipa::path(delete, path = "/v1/allowlist/{id}", params(("id" = String, Path, description = "Number of the entry")), responses(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn disallow(
     State(daemon): State<Arc<Daemon>>,

@@ -1,4 +1,4 @@
-//! An adapter, its agent and its record, all in memory.
+//! A fake adapter with its agent and its record, in memory.
 
 use super::super::*;
 use serde_json::json;
@@ -9,29 +9,29 @@ use tenure_core::session::SessionKey;
 use tenure_core::talk::{Advanced, Entry, Line, Talk};
 use tokio::sync::Notify;
 
-/// It outlives its drivers.
+/// A fake host, which outlives its drivers.
 pub(super) struct World {
     pub(super) state: Mutex<State>,
     pub(super) grown: Notify,
-    /// Whether somebody answers the agent's requests.
+    /// True if the agent's requests are answered.
     answers: bool,
-    /// How long the next thing takes: another seed is another order of events.
+    /// The state of a random generator for delays: another seed is another order of events.
     pub(super) seed: AtomicU64,
-    /// Whoever holds it keeps every step from being recorded.
+    /// A lock that delays the recording of steps while a test holds it.
     pub(super) registry: tokio::sync::Mutex<()>,
 }
 
 pub(super) struct State {
     output: Vec<u8>,
     input: Vec<u8>,
-    /// Up to where the agent has read its input.
+    /// The offset up to which the agent has read its input.
     obeyed: usize,
     pub(super) talk: Talk,
     lines: Vec<Line>,
     asked: Vec<AskedOfUs>,
     pub(super) entries: Vec<Entry>,
     pub(super) is_over: bool,
-    /// Up to where the output is not kept any more.
+    /// The offset before which the output is not kept any more.
     pub(super) lost_to: usize,
 }
 
@@ -73,7 +73,7 @@ impl World {
         })
     }
 
-    /// Takes a while.
+    /// Yields a random number of times.
     async fn dawdle(&self) {
         let seed = self.seed.load(Ordering::Relaxed);
         self.seed.store(seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1), Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl World {
         self.state.lock().unwrap().lines.first().and_then(|line| line.answer.clone())
     }
 
-    /// All that the agent was told, line by line.
+    /// The agent's whole input, line by line.
     pub(super) fn heard_by_agent(&self) -> Vec<Value> {
         let state = self.state.lock().unwrap();
         let text = String::from_utf8(state.input.clone()).unwrap();
@@ -117,7 +117,8 @@ impl World {
     }
 }
 
-/// What the agent prints when it reads a line: a prompt makes it speak and ask, the answer makes it go on.
+/// The agent's output after an input line: text and a permission request after a prompt, the end of the turn after the
+/// answer.
 fn reaction(line: &Value) -> String {
     let update = |update: Value| {
         json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
@@ -155,7 +156,7 @@ impl Host for World {
                     return Output::Until { at: state.lost_to as u64, is_lost: true };
                 }
                 if state.output.len() > from {
-                    // A few bytes at a time: every border between two reads is met.
+                    // A few bytes at a time, so that reads end at every possible place.
                     let end = state.output.len().min(from + 50);
                     return Output::Bytes { at: from as u64, bytes: state.output[from..end].to_vec() };
                 }

@@ -1,4 +1,4 @@
-//! How a turn ended, for whoever watched it: the exit code, and what is said of it.
+//! Exit codes and messages for the end of a turn.
 
 use crate::print;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use tenure_core::duration::show;
 use tenure_core::session::{Stop, TurnState};
 use tenure_core::tools::sessions::TurnJson;
 
-/// The exit code of a turn that was refused, by the agent or because the agent was refused something.
+/// Exit code of a turn that the agent refused, or that ended because the agent was refused a permission.
 pub(super) const REFUSED: u8 = 120;
 
 /// The exit code of a turn that has ended.
@@ -22,26 +22,26 @@ pub(super) fn code(turn: &TurnJson) -> u8 {
     }
 }
 
-/// What went wrong, if something did.
+/// Error message for an ended turn, if something went wrong.
 pub(super) fn complaint(turn: &TurnJson) -> Option<String> {
     let error = turn.error.as_deref().map(print::plain);
     if code(turn) == 0 {
         return error;
     }
     let said = match (turn.state, turn.stop) {
-        (TurnState::Lost, _) => "nobody saw how the turn ended",
-        (_, Some(Stop::MaxTokens)) => "the agent has used up its tokens",
-        (_, Some(Stop::MaxTurnRequests)) => "the agent has asked its model as often as it may in a turn",
-        (_, Some(Stop::Refusal)) => "refused",
-        (_, Some(Stop::Crashed)) => "the agent's process ended in the middle of the turn",
+        (TurnState::Lost, _) => "how the turn ended is unknown",
+        (_, Some(Stop::MaxTokens)) => "the agent reached its token limit",
+        (_, Some(Stop::MaxTurnRequests)) => "the agent reached its limit of model requests per turn",
+        (_, Some(Stop::Refusal)) => "the agent refused",
+        (_, Some(Stop::Crashed)) => "the agent's process ended during the turn",
         (TurnState::Cancelled, _) | (_, Some(Stop::Cancelled)) => "the turn was cancelled",
-        (TurnState::TimedOut, _) | (_, Some(Stop::TimedOut)) => "a time limit ended the turn",
+        (TurnState::TimedOut, _) | (_, Some(Stop::TimedOut)) => "the turn timed out",
         _ => "the turn failed",
     };
     Some(error.map_or(said.to_owned(), |error| format!("{said}: {error}")))
 }
 
-/// The last line that a person sees of a turn.
+/// Closing line of a turn: how it ended, its duration and its usage.
 pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
     let how = turn.stop.map_or(turn.state.word(), Stop::word);
     let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
@@ -50,7 +50,7 @@ pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
     format!("turn {}: {how}{took}{usage}", turn.number)
 }
 
-/// How a turn ended, in a history: with what went wrong.
+/// Closing line of a turn in a history, with its error.
 pub(super) fn told(turn: &TurnJson) -> String {
     let error = turn.error.as_deref().map_or(String::new(), |error| format!(": {}", print::plain(error)));
     format!("{}{error}", closing(turn, None))
@@ -93,7 +93,7 @@ mod tests {
         let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
         failed.error = Some("exit code 3\nlast words".to_owned());
         let said = complaint(&failed).unwrap();
-        assert_eq!(said, "the agent's process ended in the middle of the turn: exit code 3 last words");
+        assert_eq!(said, "the agent's process ended during the turn: exit code 3 last words");
     }
 
     #[test]

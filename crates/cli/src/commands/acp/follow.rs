@@ -1,5 +1,5 @@
-//! A turn, shown while it happens. A daemon that goes in the middle is followed by the next, and the turn is shown on from
-//! where it was. A person at a terminal is asked there, and can interrupt.
+//! Follows a turn and prints it live. If the daemon goes away, reconnects to the next one and continues where the output
+//! stopped. At a terminal, asks the user for permissions and handles Ctrl-C.
 
 use super::ending;
 use super::prompt::Watching;
@@ -20,15 +20,15 @@ use tenure_settings::Settings;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
-/// How long after a connection that ended too early the next is tried.
+/// Pause before the next attempt to connect, after a connection that was lost or refused.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// What Ctrl-C does.
+/// Effect of Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interrupt {
-    /// It cancels the turn; once more, it leaves.
+    /// Cancels the turn; a second Ctrl-C stops following it.
     Cancels,
-    /// It leaves.
+    /// Stops following the turn, which goes on.
     Leaves,
 }
 
@@ -40,22 +40,22 @@ enum Told<'a> {
     Turn(&'a TurnJson),
 }
 
-/// What became of the watching.
+/// Result of following a turn.
 pub(super) enum Watched {
     /// The turn has ended.
     Ended {
         turn: Box<TurnJson>,
-        /// What the agent was refused at last.
+        /// Refused permission that the agent ended its turn after, if any.
         refusal: Option<String>,
     },
-    /// Whoever watched has left.
+    /// The user stopped following before the turn ended.
     Left {
-        /// Whether the turn was told to stop before.
+        /// True if the user cancelled the turn before.
         cancelled: bool,
     },
 }
 
-/// Who watches which turn, and what they have seen.
+/// A followed turn: its session, the output so far, and the user's terminal.
 pub(super) struct Follow<'a> {
     settings: &'a Settings,
     key: &'a str,
@@ -64,7 +64,7 @@ pub(super) struct Follow<'a> {
     interrupt: Interrupt,
     happened: Happened,
     typist: Typist,
-    /// Whether the turn has begun.
+    /// True once the turn has started: its message may have been queued.
     begun: bool,
     cancelled: bool,
     quiet: Quiet,
@@ -96,6 +96,7 @@ impl<'a> Follow<'a> {
         }
     }
 
+    /// Follows the turn until it ends or the user leaves.
     pub(super) fn until_its_end(mut self) -> Result<Watched, Failure> {
         let watched = reach::try_wait(self.watch())??;
         if self.json {
@@ -130,7 +131,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// As long as this daemon is there; `None` if it went.
+    /// Follows the turn through this daemon; returns `None` if the daemon went away.
     async fn connected(
         &mut self,
         client: &Client,
@@ -171,7 +172,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Tells that nothing has come for a while, unless it is a person who is waited for.
+    /// Prints that nothing was received for a while, unless the turn has not started or waits for the user's answer.
     fn say_quiet(&mut self) -> Result<(), Failure> {
         let notice = self.quiet.notice();
         if !self.begun || self.happened.question().is_some() {
@@ -194,7 +195,7 @@ impl<'a> Follow<'a> {
         Watched::Ended { turn, refusal: self.happened.refusal().filter(|_| !self.cancelled) }
     }
 
-    /// Shows what is told; the turn, if it has ended.
+    /// Prints an update; returns the turn if it has ended.
     fn told(&mut self, update: Update) -> Result<Option<Box<TurnJson>>, Failure> {
         match update {
             Update::Entry(entry) => {
@@ -222,7 +223,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Asks the person at the terminal what is not decided.
+    /// Asks the user at the terminal the oldest open question.
     fn ask(&mut self) {
         let question = self.happened.question().map(|question| (question.id.clone(), question.prompt()));
         let Some((id, prompt)) = question else {
@@ -236,7 +237,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// What was typed. A question that is decided by now has been answered elsewhere.
+    /// Handles a typed line as the answer to the open question. If none is open, it was answered elsewhere.
     async fn answered(&mut self, client: &Client, line: &str) -> Result<(), Failure> {
         self.happened.typed();
         let Some(question) = self.happened.question().cloned() else { return Ok(()) };
@@ -251,16 +252,17 @@ impl<'a> Follow<'a> {
         self.print()
     }
 
-    /// Ctrl-C. Whether it leaves: what still waits for its turn is not to be cancelled, another's turn would be.
+    /// Handles Ctrl-C; returns true if it stops following. A turn that has not started is not cancelled: the request would
+    /// cancel the turn that runs before it.
     fn interrupted(&mut self, client: &Client) -> Result<bool, Failure> {
         if self.interrupt == Interrupt::Leaves || self.cancelled || !self.begun {
             return Ok(true);
         }
         self.cancelled = true;
         let (client, request) = (client.clone(), super::about(Action::Cancel, self.key.to_owned()));
-        // Whoever is not heard is asked again by the next Ctrl-C, which leaves.
+        // A lost request is not repeated: the next Ctrl-C stops following.
         tokio::spawn(async move { client.sessions(&request).await });
-        let text = "the turn is being cancelled; Ctrl-C once more leaves";
+        let text = "the turn is being cancelled; press Ctrl-C again to leave";
         if self.json {
             complain(text);
             return Ok(false);
@@ -273,7 +275,7 @@ impl<'a> Follow<'a> {
         for (onto, text) in self.happened.take() {
             match onto {
                 Onto::Answer => print::text(&text)?,
-                // Whoever does not read it needs none of it.
+                // A closed standard error is no reason to stop.
                 Onto::Beside => drop(stderr().write_all(text.as_bytes())),
             }
         }
@@ -281,7 +283,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// The daemon, or the next one. One is started if that is how it is set; otherwise somebody else will.
+/// Connects to the daemon, which is started if autostart is on; otherwise waits until somebody starts one.
 async fn reachable(settings: &Settings) -> Result<Client, Failure> {
     loop {
         let settings = settings.clone();
@@ -293,7 +295,7 @@ async fn reachable(settings: &Settings) -> Result<Client, Failure> {
     }
 }
 
-/// A stream that ended before the turn did is that of a daemon that went.
+/// Result of an update stream that ended before its turn. A lost daemon is no error: the next one is tried.
 fn gone(ended: Result<(), Failed>) -> Result<(), Failure> {
     match ended {
         Ok(()) => Ok(()),
@@ -302,10 +304,10 @@ fn gone(ended: Result<(), Failed>) -> Result<(), Failure> {
     }
 }
 
-/// The person at the terminal, if there is one.
+/// Reads the user's answers from the terminal, if there is one.
 struct Typist {
     can_ask: bool,
-    /// The question that they are asked.
+    /// Id of the question that is being asked.
     asked: Option<String>,
     typed: UnboundedReceiver<String>,
     keyboard: UnboundedSender<String>,
@@ -320,8 +322,8 @@ impl Typist {
         Self { can_ask, asked: None, typed, keyboard, reads: false }
     }
 
-    /// Reads what is typed from here on: what was typed before answers no question. The thread ends with the process:
-    /// nothing else can wake it.
+    /// Starts to read lines. Discards everything typed before, because it cannot answer a question that was not shown yet.
+    /// The reading thread ends with the process: nothing else can wake it.
     fn begin(&mut self) {
         terminal::stdin().forget_typed();
         while self.typed.try_recv().is_ok() {}

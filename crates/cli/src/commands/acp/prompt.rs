@@ -1,4 +1,4 @@
-//! `tenure acp prompt`: the session that is meant, made if there is none; then what is said, and what comes of it.
+//! `tenure acp prompt`: find or create the session, send it a message, and follow the turn.
 
 use super::ending;
 use super::follow::{Follow, Interrupt, Watched};
@@ -19,14 +19,14 @@ use tenure_core::tools::sessions::{
 use tenure_os::complaint::complain;
 use tenure_settings::Settings;
 
-/// How many entries are looked through at a time.
+/// Number of entries per request.
 const PAGE: u64 = 200;
 
-/// A turn, and the entry after which it began.
+/// A turn to follow, and the entry after which it began.
 pub(super) struct Watching {
     pub(super) turn: String,
     pub(super) since: u64,
-    /// Whether this caller sent its message, and nobody else is to be told of its end.
+    /// True if this caller sent the message: it sees the turn's end itself, so no notice is needed.
     pub(super) foreground: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
     let prompt = Prompt { client: &client, args, place, process };
     let (key, since, reply) = prompt.say(text)?;
     let Some(sent) = &reply.sent else {
-        return Err(Failure::refused("the daemon does not say which turn it is"));
+        return Err(Failure::refused("the daemon's reply names no turn"));
     };
     if args.no_wait {
         if json { print::json(&reply) } else { print::line(sent.turn_id.as_str()) }?;
@@ -55,8 +55,8 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
     Ok(code)
 }
 
-/// Waits until nothing of a session for one turn is alive. The daemon closes it after its turn: to close it once more is to
-/// wait for that.
+/// Waits until every process of a oneshot session is gone. The daemon closes the session after its turn, and a second close
+/// waits for the first.
 fn await_close(settings: &Settings, key: &str) -> Result<(), Failure> {
     let request = about(Action::Close, key.to_owned());
     let reply = reach::wait(reach::needed(settings)?.sessions(&request))?;
@@ -69,7 +69,7 @@ fn noted(sent: &Sent) {
     sent.note.iter().for_each(|note| complain(print::plain(note)));
 }
 
-/// Shows a turn until it ends, and says how it ended.
+/// Follows a turn until it ends or the user leaves, and prints how it ended. Returns the exit code.
 pub(super) fn follow(
     settings: &Settings,
     key: &str,
@@ -81,7 +81,7 @@ pub(super) fn follow(
         Watched::Ended { turn, refusal: Some(why) }
             if matches!(turn.stop, Some(Stop::EndTurn | Stop::Cancelled)) =>
         {
-            complain(format_args!("refused: {why}; `--permissions` says what it may do"));
+            complain(format_args!("refused: {why}; `--permissions` sets what the agent may do"));
             Ok(ending::REFUSED)
         }
         Watched::Ended { turn, .. } => {
@@ -89,7 +89,7 @@ pub(super) fn follow(
             Ok(not_started(settings, &turn).unwrap_or_else(|| ending::code(&turn)))
         }
         Watched::Left { cancelled: true } => {
-            complain("the turn is being cancelled: its end was not waited for");
+            complain("left before the cancelled turn ended");
             Ok(123)
         }
         Watched::Left { cancelled: false } => {
@@ -99,7 +99,7 @@ pub(super) fn follow(
     }
 }
 
-/// The exit code of a turn whose adapter could not be started: its run has it.
+/// Exit code of a turn whose adapter could not be started, read from the adapter's run.
 fn not_started(settings: &Settings, turn: &TurnJson) -> Option<u8> {
     let run = turn.run_id.as_ref().filter(|_| turn.stop == Some(Stop::Error))?;
     let run = reach::wait(reach::needed(settings).ok()?.run(run.as_str())).ok()?;
@@ -107,14 +107,14 @@ fn not_started(settings: &Settings, turn: &TurnJson) -> Option<u8> {
     Some(termination.code())
 }
 
-/// The turn that is under way in a session.
+/// Finds the running turn of a session.
 pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Failure> {
     let client = reach::needed(settings)?;
     let reply = reach::wait(client.sessions(&about(Action::Status, key.to_owned())))?;
     let Some(turn) = reply.session.and_then(|session| session.active_turn) else {
-        let how = "`tenure acp history` shows what happened";
+        let how = "`tenure acp history` shows the earlier ones";
         return Err(Failure::refused(format!(
-            "no turn is under way in session {}: {how}",
+            "no turn is running in session {}: {how}",
             print::plain(key)
         )));
     };
@@ -128,7 +128,7 @@ pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Fail
             if is_of_it(entry) {
                 since = since.min(entry.number - 1);
             } else if since == u64::MAX {
-                // Nothing of it yet: it begins after the newest there is.
+                // The turn has no entries yet: it begins after the newest entry.
                 since = entry.number;
             }
         }
@@ -150,17 +150,18 @@ fn newest(client: &Client, key: &str, limit: u64, after: Option<String>) -> Resu
     reach::wait(client.sessions(&request))
 }
 
-/// What is said, and where.
+/// A message to send, and the directory whose session gets it.
 struct Prompt<'a> {
     client: &'a Client,
     args: &'a PromptArgs,
     place: PathBuf,
-    /// Where the agent's variables come from, if it is started.
+    /// This process: its environment is the agent's, if the agent is started.
     process: Option<Exact>,
 }
 
 impl Prompt<'_> {
-    /// Says it. The session's key, the entry after which it was said, and the answer.
+    /// Sends the message, to a new session if needed. Returns the session's key, the last entry before the message, and the
+    /// reply.
     fn say(&self, text: String) -> Result<(String, u64, SessionsReply), Failure> {
         let is_new = self.args.new || self.args.oneshot;
         let key = match &self.args.session {
@@ -178,7 +179,7 @@ impl Prompt<'_> {
                 let task = self.args.agent_mode.is_none().then(|| text.clone());
                 let spawned = self.ask(&self.sent(self.spawn(key, task)?))?;
                 let Some(session) = &spawned.session else {
-                    return Err(Failure::refused("the daemon does not say which session it made"));
+                    return Err(Failure::refused("the daemon's reply names no session"));
                 };
                 let key = session.row.key.to_string();
                 complain(format_args!("session {} is new", print::plain(&key)));
@@ -197,7 +198,7 @@ impl Prompt<'_> {
         Ok((key, last.map_or(0, |entry| entry.number), self.ask(&self.sent(send))?))
     }
 
-    /// The same with the process that it comes from.
+    /// Adds this process to a request.
     fn sent(&self, request: SessionsRequest) -> SessionsRequest {
         SessionsRequest { process: self.process.clone(), ..request }
     }
@@ -206,8 +207,8 @@ impl Prompt<'_> {
         reach::wait(self.client.sessions(request))
     }
 
-    /// The key of the open session of this directory or of the nearest one above it, else of the next one here. A directory
-    /// that was named is meant alone.
+    /// Key of the open session of this directory or the nearest one above it, else of the next session here. With --cwd, only
+    /// that directory counts.
     fn key_of_place(&self) -> Result<String, Failure> {
         let places = if self.args.cwd.is_some() { vec![self.place.clone()] } else { searched(&self.place) };
         let Some((key, place)) = open_session(self.client, &self.args.agent, &places)? else {
@@ -216,24 +217,24 @@ impl Prompt<'_> {
         };
         if place != self.place {
             let place = place.to_string_lossy();
-            complain(format_args!("session {} of {}", print::plain(&key), print::plain(&place)));
+            complain(format_args!("using session {} of {}", print::plain(&key), print::plain(&place)));
         }
         Ok(key)
     }
 
-    /// What is wanted of a session must be what it was made with.
+    /// Checks that a session is open, belongs to this agent, and was created with the same flags.
     fn check(&self, row: &SessionRow) -> Result<(), Failure> {
         let args = self.args;
         let key = print::plain(row.key.as_str());
         let otherwise =
-            format!("--new begins another one, and `tenure acp close {key} --discard` forgets it");
+            format!("start another one with --new, or discard it with `tenure acp close {key} --discard`");
         let refused = |why: String| Err(Failure::refused(format!("{why}: {otherwise}")));
         if matches!(row.state, SessionState::Closing | SessionState::Closed) {
             return refused(format!("session {key} is {}", row.state));
         }
         if row.backend != Backend::Acp || row.agent.as_ref().is_none_or(|agent| agent.as_str() != args.agent)
         {
-            return refused(format!("session {key} is not one of {} behind an adapter", args.agent));
+            return refused(format!("session {key} is not an ACP session of agent {}", args.agent));
         }
         let work = &row.work;
         let timeout = args.timeout.map(millis).transpose()?;
@@ -243,7 +244,7 @@ impl Prompt<'_> {
             ("--timeout", timeout.is_some() && timeout != work.timeout_ms),
         ];
         match other.iter().find(|(_, differs)| *differs) {
-            Some((name, _)) => refused(format!("session {key} was made without this {name}")),
+            Some((name, _)) => refused(format!("session {key} was not created with this {name}")),
             None => Ok(()),
         }
     }
@@ -252,7 +253,7 @@ impl Prompt<'_> {
         let args = self.args;
         let cwd = self.place.to_str().ok_or_else(|| {
             Failure::refused(format!(
-                "{}: the directory's name is no text: use one in UTF-8",
+                "the directory \"{}\" is not valid UTF-8: use another one",
                 self.place.display()
             ))
         })?;
@@ -271,10 +272,10 @@ impl Prompt<'_> {
     }
 }
 
-/// A turn's time limit. That there is none is the agent's description to say.
+/// Converts a turn's time limit. Only the agent's description can switch the limit off.
 fn millis(Limit(limit): Limit) -> Result<u64, Failure> {
     let none =
-        "a session has a time limit: agents.NAME.acp.timeout = \"0\" in config.toml lets turns do without";
+        "a session needs a time limit: agents.NAME.acp.timeout = \"0\" in config.toml allows turns without one";
     let limit = limit.ok_or_else(|| Failure::usage(none))?;
     Ok(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,13 +1,13 @@
-//! An agent that says nothing: whoever watches is told so after a minute, and again each time that has doubled.
+//! Notices about a silent agent: the first after a minute, the next each time the silence has doubled.
 
 use std::time::Duration;
 use tenure_core::duration::show;
 use tokio::time::Instant;
 
-/// The silence after which it is told.
+/// Silence before the first notice.
 const FIRST_NOTICE: Duration = Duration::from_mins(1);
 
-/// A stretch of silence.
+/// A period of silence.
 #[derive(Debug)]
 pub(super) struct Quiet {
     since: Instant,
@@ -19,12 +19,12 @@ impl Quiet {
         Self { since: now, notice_after: FIRST_NOTICE }
     }
 
-    /// When the next notice is due.
+    /// Time of the next notice.
     pub(super) fn due(&self) -> Instant {
         self.since + self.notice_after
     }
 
-    /// The notice that is due. The next is due when the silence is twice as long.
+    /// Returns the due notice. The next is due when the silence is twice as long.
     pub(super) fn notice(&mut self) -> String {
         let lasted = show(self.notice_after);
         self.notice_after *= 2;

@@ -1,5 +1,5 @@
-//! Which session is meant: a key, an agent's session of a directory, or the only one of this directory. A directory's session
-//! is found from below it, up to the root of the repository.
+//! Finds the session that a command acts on: by its key, by its agent and directory, or the only open one of this
+//! directory. A directory's session is also found from its subdirectories, up to the root of the repository.
 
 use super::about;
 use crate::failure::Failure;
@@ -15,18 +15,18 @@ use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_os::place;
 use tenure_settings::Settings;
 
-/// How much of a directory's name is in the key of its session.
+/// Maximum length of the directory's name in a session key, in characters.
 const NAME_CHARS: usize = 40;
-/// How many sessions are listed at a time.
+/// Number of sessions per request.
 const PAGE: u64 = 200;
 
-/// Where sessions are looked for.
+/// Finds sessions by the words of the command line.
 pub(super) struct Target<'a> {
     pub(super) settings: &'a Settings,
 }
 
 impl Target<'_> {
-    /// The key of the session that a word means; without one, of the only open one of this directory.
+    /// Key of the session that a word names; without a word, of the only open session of this directory.
     pub(super) fn key(&self, word: Option<&str>) -> Result<String, Failure> {
         match word {
             Some(word) if self.is_agent(word) => self.of_agent(word),
@@ -35,13 +35,13 @@ impl Target<'_> {
         }
     }
 
-    /// Whether an agent of this name has an adapter.
+    /// Returns true if an agent of this name has an adapter.
     fn is_agent(&self, word: &str) -> bool {
         let file = self.settings.config().unwrap_or_else(|| Path::new("config.toml"));
         tenure_agents::adapters(file, self.settings.agents()).contains_key(word)
     }
 
-    /// The key of the open session of an agent in this directory or in the nearest one above it, else of the last one here.
+    /// Key of the agent's open session in this directory or the nearest one above it, else of the last session here.
     fn of_agent(&self, agent: &str) -> Result<String, Failure> {
         let here = canonical(Path::new("."))?;
         let client = reach::needed(self.settings)?;
@@ -51,6 +51,7 @@ impl Target<'_> {
         }
     }
 
+    /// Key of the only open session in this directory or the nearest one above it that has any.
     fn only(&self) -> Result<String, Failure> {
         let request = SessionsRequest {
             backend: Some(Backend::Acp),
@@ -68,7 +69,7 @@ impl Target<'_> {
                 (None, _) => {}
                 (Some(one), Some(other)) => {
                     return Err(Failure::usage(format!(
-                        "several sessions are open in {}, {} and {} among them: write which",
+                        "several sessions are open in {}, for example {} and {}: name one",
                         print::plain(&place.to_string_lossy()),
                         print::plain(one.row.key.as_str()),
                         print::plain(other.row.key.as_str()),
@@ -82,17 +83,17 @@ impl Target<'_> {
     }
 }
 
-/// The sessions of an agent in a directory: the first one's key is the directory's, the next ones' have a number after it.
-/// A closed session keeps its key, so the one after it needs another.
+/// The sessions of one agent in one directory. The first session's key is the directory's; later ones add a number, because a
+/// closed session keeps its key.
 #[derive(Debug)]
 pub(super) struct Family {
     first: String,
-    /// The sessions there are, the newest first.
+    /// Keys and states of the sessions, newest first.
     members: Vec<(String, SessionState)>,
 }
 
 impl Family {
-    /// Looks for the sessions whose first one has this key.
+    /// Lists the sessions whose first key is `first`.
     pub(super) fn look(client: &Client, first: String) -> Result<Self, Failure> {
         let mut members = Vec::new();
         let mut request = SessionsRequest {
@@ -112,18 +113,18 @@ impl Family {
         }
     }
 
-    /// The key of the session that is open, if one is.
+    /// Key of the open session, if any.
     fn open(&self) -> Option<&str> {
         self.members.iter().find(|(_, state)| state.is_open()).map(|(key, _)| key.as_str())
     }
 
-    /// The key of the session that is meant: the open one, else the last that was.
+    /// Key of the open session, else of the newest one.
     fn current(self) -> String {
         let open = self.open().map(str::to_owned);
         open.or_else(|| self.members.into_iter().next().map(|(key, _)| key)).unwrap_or(self.first)
     }
 
-    /// The key of the next session.
+    /// Key for the next new session.
     pub(super) fn next(self) -> String {
         let last = self.members.iter().filter_map(|(key, _)| number(&self.first, key)).max();
         match last {
@@ -133,7 +134,7 @@ impl Family {
     }
 }
 
-/// Which session of its directory a key is, if it is one of those.
+/// Number of a key among its directory's sessions; `None` if it is not one of them.
 fn number(first: &str, key: &str) -> Option<u64> {
     match key.strip_prefix(first)? {
         "" => Some(1),
@@ -141,20 +142,20 @@ fn number(first: &str, key: &str) -> Option<u64> {
     }
 }
 
-/// A directory, called by the one name that all links to it share.
+/// Resolves a directory's links, so that every path to it gives the same session key.
 pub(super) fn canonical(directory: &Path) -> Result<PathBuf, Failure> {
     let failed = |error| Failure::refused(format!("{}: {error}", directory.display()));
     env::current_dir().and_then(|here| here.join(directory).canonicalize()).map_err(failed)
 }
 
-/// The directories whose sessions are meant from a directory, the nearest first.
+/// Directories whose sessions are found from a directory, the nearest first.
 pub(super) fn searched(directory: &Path) -> Vec<PathBuf> {
     let home = env::var_os(place::home_variable()).and_then(|home| Path::new(&home).canonicalize().ok());
     searched_by(directory, home.as_deref(), |place| place.join(".git").exists())
 }
 
-/// The same: itself and all above it up to the root of the repository, but none above the home. Outside of a repository a
-/// directory stands for itself.
+/// The directory and its parents up to the root of the repository, but none above the home. Outside a repository, only the
+/// directory itself.
 fn searched_by(directory: &Path, home: Option<&Path>, is_root: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let Some(root) = directory.ancestors().position(is_root) else { return vec![directory.to_owned()] };
     let home = directory.ancestors().position(|place| Some(place) == home);
@@ -162,7 +163,7 @@ fn searched_by(directory: &Path, home: Option<&Path>, is_root: impl Fn(&Path) ->
     directory.ancestors().take(last + 1).map(Path::to_owned).collect()
 }
 
-/// The open session of an agent in the first of these directories that has one: its key and the directory.
+/// Finds the agent's open session in the first directory that has one. Returns its key and the directory.
 pub(super) fn open_session(
     client: &Client,
     agent: &str,
@@ -176,7 +177,7 @@ pub(super) fn open_session(
     Ok(None)
 }
 
-/// The session of this key, if there is one.
+/// Session with this key, if it exists.
 pub(super) fn session(client: &Client, key: &str) -> Result<Option<SessionRow>, Failure> {
     match reach::try_wait(client.sessions(&about(Action::Status, key.to_owned())))? {
         Ok(reply) => Ok(reply.session.map(|session| session.row)),
@@ -185,7 +186,7 @@ pub(super) fn session(client: &Client, key: &str) -> Result<Option<SessionRow>, 
     }
 }
 
-/// The key of an agent's session of a directory.
+/// Key of an agent's first session in a directory.
 pub(super) fn of_directory(agent: &str, directory: &Path) -> String {
     let name = directory.file_name().map_or_else(|| "root".into(), OsStr::to_string_lossy);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -193,7 +194,7 @@ pub(super) fn of_directory(agent: &str, directory: &Path) -> String {
     let digest = Sha256::digest(directory.as_os_str().as_encoded_bytes());
     let mut hash = String::new();
     for byte in &digest[..4] {
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = write!(hash, "{byte:02x}");
     }
     format!("agent:{agent}:acp:{name}-{hash}")
@@ -255,13 +256,13 @@ mod tests {
             ["/home/me/p/src/a", "/home/me/p/src", "/home/me/p"]
         );
         assert_eq!(searched("/home/me/p", home, &["/home/me/p", "/home/me"]), ["/home/me/p"]);
-        // Without a repository a directory stands for itself.
+        // Outside a repository, only the directory itself is searched.
         assert_eq!(searched("/home/me/p/src", home, &[]), ["/home/me/p/src"]);
-        // A repository in the home is one; one above it is not ours.
+        // A home can be a repository; directories above it are never searched.
         assert_eq!(searched("/home/me/p", home, &["/home/me"]), ["/home/me/p", "/home/me"]);
         assert_eq!(searched("/home/me/p", home, &["/"]), ["/home/me/p", "/home/me"]);
         assert_eq!(searched("/home/me", home, &["/home"]), ["/home/me"]);
-        // Elsewhere the repository alone counts.
+        // Outside the home, only the repository's root is the limit.
         assert_eq!(searched("/srv/p/a", home, &["/srv/p"]), ["/srv/p/a", "/srv/p"]);
         assert_eq!(searched("/srv/a", None, &["/"]), ["/srv/a", "/srv", "/"]);
     }

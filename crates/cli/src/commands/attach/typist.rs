@@ -1,4 +1,4 @@
-//! What is typed at one's own terminal, on its way to the run. Only as much is read as the command takes.
+//! Forwards keys from the local terminal to the run. Reads only as much as the command accepts.
 
 use crate::args::AttachArgs;
 use std::io;
@@ -8,26 +8,27 @@ use tenure_keeper::frames::Frames;
 use tenure_os::poll::Interest;
 use tenure_os::terminal;
 
-/// How much may be on its way: well below what a keeper lets wait.
+/// Maximum number of bytes sent but not accepted by the command: well below the keeper's queue.
 const WINDOW: u64 = 16 << 10;
-/// Who only looks on leaves with this, too.
+/// Also detaches a read-only client.
 const CTRL_C: u8 = 3;
 
 pub(super) struct Typist {
     open: bool,
-    /// Whether what is typed goes to the run.
+    /// True if keys go to the run.
     passes: bool,
-    /// Where a person types, the keys to leave with; a file has none.
+    /// Detach keys, if standard input is a terminal: a file has none.
     detach: Option<Detach>,
-    /// Whether the keeper has not said yet where the last keys end.
+    /// True until the keeper reports the end offset of the last keys.
     unanswered: bool,
-    /// Where they end, and up to where the command has taken them.
+    /// End offset of the last keys.
     end: u64,
+    /// Offset up to which the command has accepted keys.
     taken: u64,
 }
 
 impl Typist {
-    /// Tells the keeper that somebody types here.
+    /// Announces this client's keys to the keeper, unless it is read-only.
     pub(super) fn begin(args: &AttachArgs, pty: bool, keeper: &mut Frames) -> Self {
         let at_terminal = terminal::stdin().is_terminal() && terminal::stdin().in_foreground();
         let passes = !args.no_stdin && keeper.understands(&KeeperRequest::Type);
@@ -35,7 +36,7 @@ impl Typist {
             keeper.send(&KeeperRequest::Type, &[]);
         }
         Self {
-            // Whoever looks on at a terminal is asked nothing, but must be able to leave.
+            // A read-only client at a terminal reads keys as well, to be able to detach.
             open: passes || (at_terminal && pty),
             passes,
             detach: at_terminal.then(|| Detach::new(args.detach_keys.clone())),
@@ -45,18 +46,19 @@ impl Typist {
         }
     }
 
-    /// Whether a person types here.
+    /// Returns true if keys are read from a terminal.
     pub(super) fn is_at_terminal(&self) -> bool {
         self.open && self.detach.is_some()
     }
 
-    /// The run takes no more input. A person goes on to be able to detach.
+    /// Stops forwarding: the run accepts no more input. A terminal is still read, to be able to detach.
     pub(super) fn close(&mut self) {
         self.open &= self.detach.is_some();
         self.passes = false;
         self.unanswered = false;
     }
 
+    /// Records the end offset of the last keys.
     pub(super) fn typed(&mut self, to: u64) {
         self.unanswered = false;
         self.end = to;
@@ -66,7 +68,8 @@ impl Typist {
         self.taken = to;
     }
 
-    /// What to wait for, if anything. A terminal is not read from the background: that would stop us.
+    /// Event to wait for, if any. A background process does not read the terminal: SIGTTIN is ignored, so the read would fail
+    /// like an end of input.
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
         let room = !self.passes || (!self.unanswered && self.end.saturating_sub(self.taken) < WINDOW);
         let stdin = terminal::stdin();
@@ -75,17 +78,17 @@ impl Typist {
         wanted.then(|| stdin.reading())
     }
 
-    /// Reads what is there and passes it on; returns whether the keys to leave were among it.
+    /// Reads pending keys and forwards them; returns true if they contain the detach keys.
     pub(super) fn read(&mut self, keeper: &mut Frames) -> bool {
         let mut bytes = vec![0; 4096];
         let n = match terminal::stdin().read(&mut bytes) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return false,
-            // A terminal that is gone, or a descriptor that was never open, has no more to say.
+            // A closed terminal, or a descriptor that was never open, counts as the end of input.
             Err(_) => 0,
         };
         if n == 0 {
-            // The run's input goes on: others may type.
+            // The run's input stays open: other clients may type.
             self.open = false;
             return false;
         }

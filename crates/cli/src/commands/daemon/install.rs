@@ -1,5 +1,5 @@
-//! `tenure daemon install`: let the system start the daemon. What is to be done is a list, made first ([`steps`]);
-//! then it is done, or printed where there is nobody to do it for.
+//! `tenure daemon install`: let the system's service manager start the daemon. Writes the unit, then runs the manager's
+//! commands ([`steps`]). If there is no manager to install it with, prints the unit instead.
 
 mod steps;
 
@@ -38,10 +38,10 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
         return Err(Failure::refused(elsewhere(manager)));
     }
     let path = path(manager, scope, &settings).ok_or_else(|| {
-        Failure::refused(format!("there is no home to install a unit in: set {}", place::home_variable()))
+        Failure::refused(format!("no home directory to install the unit in: set {}", place::home_variable()))
     })?;
     if let Some(why) = unmanaged(manager, scope) {
-        complain(format_args!("nothing is installed: {why}; {} would be:", path.display()));
+        complain(format_args!("nothing is installed: {why}; the content of {} would be:", path.display()));
         print::line(text.trim_end())?;
         return Ok(1);
     }
@@ -63,12 +63,12 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whose daemon it is to be.
+/// Scope of the installation: the system's daemon or the user's.
 fn scope(args: &InstallArgs, manager: Manager) -> Result<Scope, Failure> {
     let of_system = args.system || (!args.user && host::is_root());
     match manager {
         Manager::Scheduler if args.system => {
-            Err(Failure::refused("a task is one user's: install it without --system"))
+            Err(Failure::refused("a scheduled task belongs to one user: install it without --system"))
         }
         Manager::Systemd | Manager::Launchd if of_system => Ok(Scope::System),
         Manager::Systemd | Manager::Launchd | Manager::Scheduler => Ok(Scope::User),
@@ -85,7 +85,7 @@ impl From<ManagerArg> for Manager {
     }
 }
 
-/// What is said of a manager that this system has not.
+/// Error for a service manager that this system does not have.
 fn elsewhere(manager: Manager) -> &'static str {
     match manager {
         Manager::Systemd => "this is not Linux: write the unit with --print and take it there",
@@ -94,8 +94,9 @@ fn elsewhere(manager: Manager) -> &'static str {
     }
 }
 
-/// How long a step that may work in a moment is tried again, and how long between two tries.
+/// Time limit for the retries of a step.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Pause before each retry of a step.
 const PAUSE: Duration = Duration::from_millis(250);
 
 fn carry_out(step: &Step) -> Result<(), String> {
@@ -115,12 +116,12 @@ fn carry_out(step: &Step) -> Result<(), String> {
 
 #[expect(clippy::disallowed_methods, reason = "set-up: the system's own tools, which end by themselves")]
 fn try_once(step: &Step) -> Result<Output, String> {
-    let (program, words) = step.words.split_first().ok_or("there is nothing to run")?;
+    let (program, words) = step.words.split_first().ok_or("internal error: the step has no command")?;
     let output = std::process::Command::new(program).args(words).stdin(Stdio::null()).output();
     output.map_err(|error| error.to_string())
 }
 
-/// Where the unit, the job or the task is written to.
+/// File of the unit, job or task.
 fn path(manager: Manager, scope: Scope, settings: &Settings) -> Option<PathBuf> {
     let variables = |name: &str| env::var_os(name);
     let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -143,7 +144,7 @@ fn path(manager: Manager, scope: Scope, settings: &Settings) -> Option<PathBuf> 
     }
 }
 
-/// The text as the manager reads it.
+/// Encodes a unit as its manager reads it: the scheduler's XML is UTF-16 with a byte order mark.
 fn encoded(manager: Manager, text: &str) -> Vec<u8> {
     match manager {
         Manager::Systemd | Manager::Launchd => text.as_bytes().to_vec(),
@@ -153,7 +154,7 @@ fn encoded(manager: Manager, text: &str) -> Vec<u8> {
     }
 }
 
-/// Why there is nobody to install it for, if so.
+/// Reason why the service manager cannot be used, if so.
 fn unmanaged(manager: Manager, scope: Scope) -> Option<String> {
     if manager != Manager::Systemd {
         return None;
@@ -171,7 +172,7 @@ fn unmanaged(manager: Manager, scope: Scope) -> Option<String> {
 
 fn advice(scope: Scope) -> &'static str {
     if scope == Scope::System && !host::is_root() {
-        "; a unit of the system is installed as root"
+        "; install a system unit as root"
     } else {
         ""
     }
@@ -181,7 +182,7 @@ fn user() -> String {
     env::var("USER").unwrap_or_default()
 }
 
-/// Writes a unit whole, or not at all.
+/// Writes a unit atomically.
 fn write(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let draft = path.with_added_extension("new");
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;

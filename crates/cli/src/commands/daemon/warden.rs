@@ -25,13 +25,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Lifetime after which a daemon's death does not count as a failed start.
 const SOUND: Duration = Duration::from_mins(1);
-/// Number of waits in a row without a sign of life that make a hang. A wait that took too long, because this process
-/// stood still as well, counts as one.
+/// Number of consecutive waits without a sign of life that count as a hang. A wait that took too long, because this
+/// process was suspended as well, counts as one.
 const WAITS: u32 = 12;
-/// Factor by which the limit for the first sign of life is longer.
+/// Factor by which the time limit for the first sign of life is longer.
 const STARTING: u32 = 10;
 
-/// A daemon without a terminal. With `--restart` or `--watch` this process is its warden.
+/// Runs a daemon without a terminal. With `--restart` or `--watch`, this process becomes its warden.
 pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
     let conn = program::inherited_conn().map_err(Failure::refused)?;
     descriptors::null_stdio().map_err(Failure::refused)?;
@@ -53,7 +53,7 @@ pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failu
     keep_up(&settings, &alone, starters)
 }
 
-/// Starts the daemon, and again when it died or was replaced.
+/// Starts the daemon, and restarts it whenever it died or was replaced.
 fn keep_up(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Result<u8, Failure> {
     let words = ["daemon", "run", "--warded"].map(OsStr::new);
     let mut pause = FIRST_PAUSE;

@@ -1,8 +1,9 @@
-//! A command line from the words of ours.
+//! Builds a shell command line from arguments.
 
 use tenure_core::visible::shell_line;
 
-/// One word is a command line already; of several, each is to stay one word of the shell's.
+/// Joins arguments to a command line. A single argument is a command line already; several are quoted, so that each stays one
+/// word of the shell.
 pub(super) fn line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),

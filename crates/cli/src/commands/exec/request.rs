@@ -1,4 +1,4 @@
-//! A command line as the daemon is asked for it.
+//! Builds the exec request from flags and environment.
 
 use super::line::line;
 use crate::args::{ExecArgs, Limit};
@@ -10,7 +10,7 @@ use tenure_core::api::Exact;
 use tenure_core::tools::{ExecRequest, Notify};
 use tenure_settings::Settings;
 
-/// Fields of a request that our own environment gives: it comes before the daemon's settings, and after flags.
+/// Request fields from this process's environment: they override the daemon's settings, and flags override them.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OwnDefaults {
@@ -33,7 +33,7 @@ impl OwnDefaults {
         }
     }
 
-    /// Adds to a request what it does not say itself.
+    /// Adds the fields that a request does not have.
     pub(super) fn fill_in(&self, request: &mut Map<String, Value>) -> serde_json::Result<()> {
         if let Value::Object(ours) = serde_json::to_value(self)? {
             for (name, value) in ours {
@@ -44,7 +44,7 @@ impl OwnDefaults {
     }
 }
 
-/// The request that means these flags.
+/// Builds the request for these flags.
 pub(super) fn of(args: &ExecArgs, settings: &Settings, process: Exact) -> ExecRequest {
     let length = |limit: Limit| limit.0.unwrap_or_default();
     let seconds = |limit: Option<Limit>| limit.map(|limit| length(limit).as_secs_f64());

@@ -1,4 +1,4 @@
-//! Every reply has an exit code, and every reply that leaves something to do says so.
+//! Exit codes and notes of replies.
 
 use super::*;
 use serde_json::json;

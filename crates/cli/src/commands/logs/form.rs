@@ -1,4 +1,4 @@
-//! How pieces of output become what `logs` prints: as they are, as clean text, with times, or as JSON.
+//! Formats pieces of output for `logs`: raw, as clean text, with timestamps, or as JSON.
 
 use crate::args::LogsArgs;
 use base64::Engine;
@@ -19,29 +19,29 @@ pub(super) struct Bytes<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Why bytes are gone.
+/// Reason why bytes are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// To keep newer ones.
+    /// They were dropped to keep newer ones.
     Dropped,
-    /// The disk was full.
+    /// They were lost because the disk was full.
     Lost,
 }
 
-/// See the module.
+/// The format, with the state of unfinished text and lines.
 pub(super) struct Form {
     json: bool,
-    /// One for each stream: what one begins is not ended by the other.
+    /// A cleaner for each stream: an escape sequence that begins on one stream does not end on the other.
     cleaners: Option<[Cleaner; 2]>,
     stamps: Option<Stamps>,
-    /// When the last bytes came.
+    /// Time of the last bytes.
     last_ms: u64,
 }
 
 /// Puts the time before each line.
 struct Stamps {
     zone: TimeZone,
-    /// Whether the next byte begins a line.
+    /// True if the next byte begins a line.
     at_start: bool,
 }
 
@@ -56,7 +56,7 @@ impl Form {
         }
     }
 
-    /// Adds what is printed of these bytes; returns how many were taken. The others come again.
+    /// Formats bytes; returns how many were consumed. The caller passes the others again.
     pub(super) fn bytes(&mut self, piece: &Bytes<'_>, out: &mut Vec<u8>) -> usize {
         self.last_ms = piece.at_ms;
         let bytes = piece.bytes;
@@ -82,7 +82,7 @@ impl Form {
         }
     }
 
-    /// Says that bytes are gone. What was begun before them is not ended after.
+    /// Reports missing bytes. Text that was begun before them is finished first.
     pub(super) fn missing(&mut self, from: u64, to: u64, why: Missing, out: &mut Vec<u8>) {
         self.finish(from, out);
         match (self.json, why) {
@@ -97,7 +97,7 @@ impl Form {
         }
     }
 
-    /// Adds what waited for more that does not come.
+    /// Flushes buffered text that was waiting for more bytes.
     pub(super) fn finish(&mut self, at: u64, out: &mut Vec<u8>) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let Some(cleaners) = &mut self.cleaners else { return };
@@ -145,7 +145,7 @@ fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// A moment as RFC 3339 has it, to the millisecond.
+/// Formats a time as RFC 3339, with milliseconds.
 fn time(at_ms: u64, zone: &TimeZone) -> String {
     let at =
         i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
@@ -153,7 +153,7 @@ fn time(at_ms: u64, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime(form).to_string()
 }
 
-/// How many bytes there are before a character that only the next piece ends; all, if there is nothing before it.
+/// Number of bytes before an incomplete character at the end; all of them, if nothing is before it.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),

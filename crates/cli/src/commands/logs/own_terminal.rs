@@ -1,5 +1,5 @@
-//! The terminal that `logs` prints raw output to. Signals to leave are taken, so that the terminal is put back before they
-//! act; one that takes no more output does not keep them from acting.
+//! The terminal that `logs` prints raw output to. Termination signals are caught, so that the terminal is restored before
+//! they act. A terminal that accepts no more output delays them only for a moment.
 
 use crate::args::LogsArgs;
 use std::io;
@@ -10,18 +10,18 @@ use tenure_os::socket::{Conn, Got};
 use tenure_os::terminal;
 use tenure_output::screen::ModeTracker;
 
-/// How long the terminal may take to be put back once somebody wants us to leave.
+/// Time limit for restoring the terminal after a termination signal.
 const COURTESY: Duration = Duration::from_secs(1);
 
 pub(super) struct OwnTerminal {
     tracker: ModeTracker,
-    /// Where the number of a signal comes from.
+    /// Connection that delivers the number of a caught signal.
     heard: Conn,
     stopped: Option<u8>,
 }
 
 impl OwnTerminal {
-    /// `None` if standard output is no terminal, or gets nothing that could change one.
+    /// Catches the signals; returns `None` if standard output is no terminal or gets no raw output.
     pub(super) fn take(args: &LogsArgs) -> io::Result<Option<Self>> {
         if !terminal::stdout().is_terminal() || args.text || args.json {
             return Ok(None);
@@ -34,17 +34,17 @@ impl OwnTerminal {
         Ok(Some(Self { tracker: ModeTracker::default(), heard, stopped: None }))
     }
 
-    /// These bytes are printed.
+    /// Tracks the terminal modes that these printed bytes change.
     pub(super) fn shows(&mut self, bytes: &[u8]) {
         self.tracker.feed(bytes);
     }
 
-    /// Until somebody wants us to leave.
+    /// Event of a caught signal.
     pub(super) fn interest(&self) -> Interest<'_> {
         Interest::reading(&self.heard)
     }
 
-    /// Whether somebody wants us to leave.
+    /// Returns true if a termination signal was caught.
     pub(super) fn is_stopped(&mut self) -> bool {
         let mut number = [0];
         if self.stopped.is_none() && matches!(self.heard.read(&mut number), Ok(Got::Bytes(_))) {
@@ -53,16 +53,17 @@ impl OwnTerminal {
         self.stopped.is_some()
     }
 
-    /// Undoes what the output did; returns the signal that we were to leave by.
+    /// Restores the terminal; returns the caught signal.
     pub(super) fn put_back(mut self) -> Option<u8> {
-        // A terminal that is gone needs no putting back.
+        // A closed terminal needs no restoring.
         let _ = terminal::stdout().write_all(self.tracker.undo().as_bytes());
         self.is_stopped();
         self.stopped
     }
 }
 
-/// Passes the first signal on. If that does not make us leave in time, a write to the terminal is stuck.
+/// Delivers the first signal to the main thread. If the process has not exited by the time limit, a write to the terminal is
+/// stuck, and the signal ends the process from here.
 fn watch(signals: &Signals, to: &Conn) {
     let number = loop {
         if poll::wait(&[Interest::reading(signals)], None).is_err() {
@@ -72,7 +73,7 @@ fn watch(signals: &Signals, to: &Conn) {
             break number;
         }
     };
-    // The other side has left if it does not listen.
+    // If the main thread does not listen, the process is exiting.
     let _ = to.write(&[u8::try_from(number).unwrap_or(0)]);
     let _ = poll::wait(&[], Some(COURTESY));
     signals::die_of(number);

@@ -1,10 +1,10 @@
-//! The daemon's lines. One that it did not get to the end of is none.
+//! Reads the daemon's lines. An unfinished last line is dropped.
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 pub(super) struct Lines<R> {
     from: BufReader<R>,
-    /// What was read of the next one.
+    /// Bytes of the next line read so far.
     begun: Vec<u8>,
 }
 
@@ -13,7 +13,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { from: BufReader::new(from), begun: Vec::new() }
     }
 
-    /// The next line, with its end; nothing when the daemon has gone. Dropped, it loses nothing.
+    /// Reads the next line, with its newline; returns `None` if the daemon is gone. Cancel safe: a dropped future loses no
+    /// bytes.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
         self.from.read_until(b'\n', &mut self.begun).await.ok()?;
         let line = std::mem::take(&mut self.begun);

@@ -1,25 +1,25 @@
-//! Lines that are no JSON-RPC message: the bridge answers them itself. The daemon's SDK says nothing to a line that is no
-//! JSON, and leaves out the `id` of an answer to an invalid request, where JSON-RPC asks for `null`.
+//! Responses to lines that are not JSON-RPC messages. The bridge sends them itself, because the daemon's SDK does not answer
+//! invalid JSON, and omits the `id` in the response to an invalid request, where JSON-RPC requires `null`.
 
 use serde_json::{Value, json};
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
-/// The longest line that the daemon's SDK reads; it says nothing to a longer one.
+/// Longest line that the daemon's SDK reads, in bytes; it does not answer a longer one.
 const LONGEST: usize = 16 << 20;
 
-/// What is done with a line of the client's.
+/// Verdict on a line of the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// The daemon answers it.
+    /// A message for the daemon.
     Message,
-    /// It is no message, and gets this answer.
+    /// Not a valid message: gets this error response.
     Refused(Vec<u8>),
-    /// It is no message, and gets no answer: a notification or a response never does.
+    /// Not a valid message, but a notification or a response, which are never answered.
     Dropped,
 }
 
-/// Judges a line.
+/// Validates a line.
 pub(super) fn judge(line: &[u8]) -> Line {
     // RFC 8259 lets a reader ignore a byte order mark, and the daemon does.
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -39,7 +39,7 @@ pub(super) fn judge(line: &[u8]) -> Line {
     refused(INVALID_REQUEST, id, &format!("Invalid Request: {why}"))
 }
 
-/// The first thing by which this is no message.
+/// First violation of JSON-RPC or MCP in a message, if any.
 fn fault_of(message: &Value) -> Option<&'static str> {
     let Value::Object(fields) = message else { return Some("a message is one JSON object") };
     if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
@@ -66,7 +66,7 @@ fn fault_of(message: &Value) -> Option<&'static str> {
     }
 }
 
-/// Whether this is an id: MCP has neither null nor fractions.
+/// Returns true if this is a valid id: MCP allows neither null nor fractions.
 fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64()
 }
@@ -80,7 +80,7 @@ fn refused(code: i32, id: &Value, why: &str) -> Line {
 mod tests {
     use super::*;
 
-    /// The code and the id of the answer.
+    /// Code and id of the error response.
     fn answer(line: &str) -> (i64, Value) {
         let Line::Refused(answer) = judge(line.as_bytes()) else { panic!("{line} is not refused") };
         assert!(answer.ends_with(b"}\n"), "{line}: one line");
@@ -152,7 +152,7 @@ mod tests {
         for line in [
             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":7}",
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{}}",
-            // Our own answer, from a client that echoes.
+            // Our own response, echoed by the client.
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\"}}",
         ] {
             assert_eq!(judge(line.as_bytes()), Line::Dropped, "{line}");

@@ -1,26 +1,26 @@
-//! What the bridge remembers of a conversation: how it began, so that the next daemon can be told, and which requests
-//! wait for an answer.
+//! The state of a conversation that outlives a daemon: the handshake, to replay it to the next daemon, and the open
+//! requests.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// What is remembered.
+/// Handshake and open requests of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// The client's `initialize`, and the id of it.
+    /// The client's `initialize` request, and its id.
     initialize: Option<(Vec<u8>, String)>,
     initialized: Option<Vec<u8>>,
-    /// The ids of the requests that wait for an answer.
+    /// Ids of the open requests.
     waiting: HashMap<String, Value>,
-    /// An answer that the client has had from an earlier daemon.
+    /// Id of a request that an earlier daemon answered: the client must not get a second response.
     had: Option<String>,
 }
 
-const LOST: &str = "the daemon went away while this was done. Commands that were started go on: call process with \
-                    action list to see them, and poll to hear how they end";
+const LOST: &str = "the daemon went away during this call. Commands that were started go on: call process with action \
+                    list to see them, and with action poll to get their results";
 
 impl Memory {
-    /// Remembers what matters of a line of the client's.
+    /// Records a line from the client.
     pub(super) fn client_said(&mut self, line: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
         let method = message.get("method").and_then(Value::as_str);
@@ -33,7 +33,7 @@ impl Memory {
             }
             (Some("notifications/initialized"), None) => self.initialized = Some(line.to_vec()),
             (Some("notifications/cancelled"), None) => {
-                // A request that was cancelled is not answered.
+                // A cancelled request gets no response.
                 if let Some(id) = message.pointer("/params/requestId") {
                     self.waiting.remove(&id.to_string());
                 }
@@ -42,7 +42,8 @@ impl Memory {
         }
     }
 
-    /// Remembers what matters of a line of the daemon's. Whether it is for the client: what is no message is not.
+    /// Records a line from the daemon; returns true if it is for the client. Invalid JSON and a second response to the
+    /// handshake are not.
     pub(super) fn daemon_said(&mut self, line: &[u8]) -> bool {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return false };
         let (None, Some(id)) = (message.get("method"), message.get("id")) else { return true };
@@ -55,12 +56,13 @@ impl Memory {
         !had
     }
 
-    /// Whether anybody waits for an answer.
+    /// Returns true if a request is open.
     pub(super) fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The daemon is gone: answers for all who wait, but for who waits to begin: the next daemon answers that.
+    /// Closes the open requests of a lost daemon and returns their error responses. An open `initialize` stays open: the next
+    /// daemon answers it.
     pub(super) fn lost(&mut self) -> Vec<Vec<u8>> {
         let begins = self.initialize.as_ref().map(|(_, id)| id.clone());
         let is_begin = |id: &String| begins.as_ref() == Some(id);
@@ -69,7 +71,7 @@ impl Memory {
         lost.into_values().map(|id: Value| error(&id, LOST)).collect()
     }
 
-    /// What the next daemon must be told to go on.
+    /// Messages to replay to the next daemon.
     pub(super) fn replay(&mut self) -> Vec<Vec<u8>> {
         let Some((initialize, id)) = &self.initialize else { return Vec::new() };
         self.had = (!self.waiting.contains_key(id)).then(|| id.clone());
@@ -78,7 +80,8 @@ impl Memory {
         said
     }
 
-    /// There is no daemon for this line: what the client hears. What is no request is for the next daemon.
+    /// Error response to a request that no daemon can take. Other messages get none; the handshake's notification is still
+    /// recorded for the next daemon.
     pub(super) fn unanswerable(&mut self, line: &[u8], why: &str) -> Option<Vec<u8>> {
         self.client_said(line);
         let message = serde_json::from_slice::<Value>(line).ok()?;
@@ -87,7 +90,7 @@ impl Memory {
         if method == "initialize" {
             self.initialize = None;
         }
-        Some(error(id, &format!("there is no daemon to do this: {why}")))
+        Some(error(id, &format!("no daemon is available: {why}")))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The client's pipes, a message at a time; what is no message is answered here. Each has a thread, because a pipe that
-//! nobody reads or writes may hold one up for ever.
+//! The client's pipes, one message at a time; malformed lines are answered here. Each pipe has its own thread, because a read
+//! or write can block forever.
 
 use super::malformed::{self, Line};
 use crate::failure::Failure;
@@ -9,15 +9,15 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many lines may be on their way.
+/// Maximum number of lines queued in each direction.
 const WAITING: usize = 16;
 
 pub(super) struct Pipes {
     heard: mpsc::Receiver<Vec<u8>>,
-    /// The line that was waited for and not taken.
+    /// Line that was received and not taken yet.
     kept: Option<Vec<u8>>,
     said: mpsc::Sender<Vec<u8>>,
-    /// Nothing is ever said: it ends when everything was written.
+    /// Carries no value; closes when everything is written.
     written: oneshot::Receiver<Infallible>,
 }
 
@@ -25,7 +25,7 @@ impl Pipes {
     pub(super) fn open() -> Result<Self, Failure> {
         let (hear, heard) = mpsc::channel(WAITING);
         let (said, mut say) = mpsc::channel::<Vec<u8>>(WAITING);
-        // Weak: the answers end when nobody but this thread could give one.
+        // Weak: this thread alone must not keep the output queue open.
         let answers = said.downgrade();
         let read = move || {
             let mut stdin = io::stdin().lock();
@@ -65,7 +65,7 @@ impl Pipes {
         Ok(Self { heard, kept: None, said, written })
     }
 
-    /// The next message; nothing when the client has gone.
+    /// Next message; `None` if the client has closed its input.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
         match self.kept.take() {
             Some(line) => Some(line),
@@ -73,7 +73,7 @@ impl Pipes {
         }
     }
 
-    /// Waits until there is a next line, and leaves it there. Whether there is one.
+    /// Waits for the next line without taking it; returns false if the client has closed its input.
     pub(super) async fn wait(&mut self) -> bool {
         if self.kept.is_none() {
             self.kept = self.heard.recv().await;
@@ -81,13 +81,13 @@ impl Pipes {
         self.kept.is_some()
     }
 
-    /// Waits until what was said is written, for a while.
+    /// Closes the output, and waits at most this long until everything is written.
     pub(super) async fn close(self, patience: Duration) {
         drop(self.said);
         let _ = tokio::time::timeout(patience, self.written).await;
     }
 
-    /// Says a line. Whether somebody may hear it.
+    /// Queues a line for the client; returns false if the output is closed.
     pub(super) async fn say(&self, line: Vec<u8>) -> bool {
         self.said.send(line).await.is_ok()
     }

@@ -1,18 +1,17 @@
-//! What the daemon is asked for an action. What people write has an order that one request has no words for, and may
-//! be longer than one may be: then it is several.
+//! Builds the requests for an action. Keys in mixed order, and text longer than a request allows, need several requests.
 
 use crate::args::{PasteArgs, ProcessAction, Word, WriteArgs};
 use crate::failure::Failure;
 use std::ffi::OsString;
 use tenure_core::tools::{Action, ProcessRequest};
 
-/// What is written by one request at most, in bytes.
+/// Maximum number of bytes written by one request.
 const CHUNK: usize = 1 << 20;
 
-/// Where text comes from that is not on the command line; `None` if there is none.
+/// Reads text that is not on the command line; returns `None` if there is none.
 type Piped<'a> = &'a dyn Fn() -> Result<Option<String>, Failure>;
 
-/// The requests that mean an action, in their order.
+/// Builds the requests for an action, in order.
 pub(super) fn of(action: &ProcessAction, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Failure> {
     let one = |action, id: &str| about(action, id);
     Ok(match action {
@@ -48,9 +47,9 @@ fn about(action: Action, id: &str) -> ProcessRequest {
     ProcessRequest { run_id: Some(id.to_owned()), ..ProcessRequest::new(action) }
 }
 
-/// Why bytes are refused.
+/// Error for bytes that are not text.
 pub(super) fn no_text() -> Failure {
-    Failure::refused("this is no text: `tenure write` writes any bytes")
+    Failure::refused("the input is not valid UTF-8: `tenure write` accepts any bytes")
 }
 
 fn text(given: Option<&OsString>, piped: Piped<'_>) -> Result<Option<String>, Failure> {
@@ -64,7 +63,7 @@ fn write(args: &WriteArgs, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Fail
     let data = match text(args.data.as_ref(), piped)? {
         Some(data) => data,
         None if args.eof => String::new(),
-        None => return Err(Failure::usage("say what to write, or pipe it in; --eof ends the input")),
+        None => return Err(Failure::usage("nothing to write: give the data or pipe it in; --eof closes stdin")),
     };
     let writing =
         |data: &str| ProcessRequest { data: Some(data.to_owned()), ..about(Action::Write, &args.id) };
@@ -75,7 +74,7 @@ fn write(args: &WriteArgs, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Fail
     Ok(requests)
 }
 
-/// A text in pieces, at least one.
+/// Splits a text into pieces, at least one.
 fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while text.len() > CHUNK {
@@ -89,14 +88,14 @@ fn pieces(mut text: &str) -> Vec<&str> {
 
 fn paste(args: &PasteArgs, piped: Piped<'_>) -> Result<ProcessRequest, Failure> {
     let Some(text) = text(args.text.as_ref(), piped)? else {
-        return Err(Failure::usage("say what to paste, or pipe it in"));
+        return Err(Failure::usage("nothing to paste: give the text or pipe it in"));
     };
     let bracketed = (args.bracket || args.no_bracket).then_some(args.bracket);
     Ok(ProcessRequest { text: Some(text), bracketed, ..about(Action::Paste, &args.id) })
 }
 
-/// Words to type. In one request the literal text comes first, then bytes, then keys; what is written in another order
-/// goes on in the next.
+/// Requests that type these words. A request types its literal text first, then bytes, then keys; words in another order
+/// continue in the next request.
 fn typed(id: &str, words: &[Word]) -> Vec<ProcessRequest> {
     let mut requests = Vec::new();
     let mut last = about(Action::SendKeys, id);

@@ -1,13 +1,13 @@
-//! What is to be printed: where it goes, where lines begin and end, and what stands apart from what.
+//! Layout of a transcript: streams, line ends, and empty lines between sections.
 
 use super::{Onto, Style};
 use crate::print::Tone;
 use tenure_output::Cleaner;
 
-/// How many ends of lines make a space between texts; before anything there is one.
+/// Line ends that separate sections. An empty page counts as already separated.
 const SPACE: usize = 2;
 
-/// What the last thing was that is shown.
+/// The kind of the last shown text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Nothing,
@@ -23,20 +23,20 @@ impl Section {
     }
 }
 
-/// What is to be printed, and how what was printed ended.
+/// Text to print, and the end of the text before it.
 pub(super) struct Page {
     pub(super) style: Style,
     pub(super) out: Vec<(Onto, String)>,
     section: Section,
-    /// How many ends of lines are the last of standard output, and of what is beside it.
+    /// Trailing line ends of standard output and of standard error.
     ends: [usize; 2],
-    /// Whether the answer has begun.
+    /// True if part of the answer was shown.
     pub(super) answered: bool,
-    /// Of the text that is being shown.
+    /// The cleaner of the current text.
     cleaner: Cleaner,
-    /// How many lines at the end change in place.
+    /// Number of lines at the end that change in place.
     changing: usize,
-    /// How many ends of lines are above them.
+    /// Trailing line ends above them.
     above: usize,
 }
 
@@ -54,12 +54,12 @@ impl Page {
         }
     }
 
-    /// Where all goes that is no answer.
+    /// Returns the stream for everything but the answer.
     fn beside(&self) -> Onto {
         if self.style.split { Onto::Beside } else { Onto::Answer }
     }
 
-    /// More of a text.
+    /// Adds more of a text.
     pub(super) fn text(&mut self, section: Section, text: &str) {
         self.clear_changing();
         self.begin(section);
@@ -72,7 +72,7 @@ impl Page {
         self.clean(section, &clean);
     }
 
-    /// More of a text without anything that a terminal would obey.
+    /// Adds more of a cleaned text.
     fn clean(&mut self, section: Section, clean: &str) {
         let tone = match section {
             Section::Thought => Tone::Quiet,
@@ -88,7 +88,7 @@ impl Page {
         }
     }
 
-    /// Whole lines.
+    /// Adds whole lines.
     pub(super) fn lines(&mut self, lines: &[String]) {
         self.clear_changing();
         self.begin(Section::Lines);
@@ -97,7 +97,7 @@ impl Page {
         lines.iter().for_each(|line| self.put(onto, &format!("{line}\n")));
     }
 
-    /// A line that tears no text where it need not.
+    /// Adds a line. If standard error is separate, the answer on standard output is not interrupted.
     pub(super) fn aside(&mut self, tone: Tone, text: &str) {
         if self.style.split {
             self.end_line(Onto::Beside);
@@ -107,7 +107,7 @@ impl Page {
         self.lines(&[line]);
     }
 
-    /// A line that somebody else ends.
+    /// Adds a prompt, whose line the person ends.
     pub(super) fn ask(&mut self, text: &str) {
         self.clear_changing();
         self.begin(Section::Lines);
@@ -116,19 +116,19 @@ impl Page {
         self.put(onto, text);
     }
 
-    /// They ended it.
+    /// Records that the person ended the prompt's line.
     pub(super) fn typed(&mut self) {
         let onto = self.beside();
         self.ends[onto as usize] = 1;
         self.changing = 0;
     }
 
-    /// Whether there are lines that change.
+    /// Returns true if lines that change in place are shown.
     pub(super) fn is_changing(&self) -> bool {
         self.changing > 0
     }
 
-    /// Shows these lines last; they change in place.
+    /// Shows lines at the end that change in place.
     pub(super) fn show_changing(&mut self, lines: &[String]) {
         if !lines.is_empty() {
             self.lines(&[]);
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// Takes the lines that change off the terminal.
+    /// Erases the lines that change in place.
     pub(super) fn clear_changing(&mut self) {
         if self.changing > 0 {
             let up = format!("\x1b[{}A\x1b[J", self.changing);
@@ -148,7 +148,7 @@ impl Page {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the page.
     pub(super) fn settle(&mut self) {
         self.clear_changing();
         self.end_text();
@@ -156,7 +156,7 @@ impl Page {
         self.end_line(Onto::Beside);
     }
 
-    /// What the cleaner held back is shown before something else is.
+    /// Ends the current text with the bytes that the cleaner holds back.
     fn end_text(&mut self) {
         let mut clean = String::new();
         std::mem::take(&mut self.cleaner).finish(&mut clean);
@@ -165,7 +165,7 @@ impl Page {
         }
     }
 
-    /// What comes belongs to another turn.
+    /// Separates the next turn.
     pub(super) fn part(&mut self) {
         self.clear_changing();
         self.begin(Section::Lines);
@@ -189,7 +189,7 @@ impl Page {
         }
     }
 
-    /// An empty line on standard output, unless there is one or nothing above.
+    /// Adds an empty line to standard output, unless it has one or is empty.
     fn space(&mut self) {
         let missing = SPACE.saturating_sub(self.ends[Onto::Answer as usize]);
         self.put(Onto::Answer, &"\n".repeat(missing));

@@ -1,10 +1,10 @@
-//! An agent's plan, as a list to tick off: the whole of it first, then what has changed.
+//! An agent's plan as a checklist: the whole plan first, then only the changed steps.
 
 use super::text_of;
 use crate::print::{Face, Tone};
 use serde_json::Value;
 
-/// The plan, as it was shown last.
+/// The plan as last shown.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     number: Option<u64>,
@@ -12,12 +12,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The entry that may change.
+    /// Returns the number of the plan's entry.
     pub(super) fn number(&self) -> Option<u64> {
         self.number
     }
 
-    /// The lines that are new.
+    /// Stores the new plan, and formats the changed steps.
     pub(super) fn changed(&mut self, number: u64, body: &Value, face: Face) -> Vec<String> {
         let step = |entry: &Value| (text_of(&entry["content"]), text_of(&entry["status"]));
         let steps: Vec<_> = body["entries"].as_array().into_iter().flatten().map(step).collect();

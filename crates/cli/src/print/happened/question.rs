@@ -1,4 +1,4 @@
-//! What an agent asks before it does something, and what was answered.
+//! An agent's permission requests and their decisions.
 
 use super::text_of;
 use crate::print::asked::{self, IN_LIST, WHOLE};
@@ -7,13 +7,13 @@ use serde_json::Value;
 use tenure_core::api::{PermissionJson, ToolDetails};
 use tenure_core::visible::visible;
 
-/// How much of an id is enough to answer by.
+/// Length of an id's beginning in the command to answer.
 const ID_CHARS: usize = 12;
 
-/// A question that somebody can answer.
+/// A permission request that a person can answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// By which it is answered.
+    /// The id to answer it by.
     pub(crate) id: String,
     pub(crate) title: String,
     /// The actual command, files and changes, whatever the title says.
@@ -22,7 +22,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The question of a permission; `None` if nobody is asked.
+    /// Reads the body of a permission entry; `None` if no person has to decide.
     pub(super) fn of(body: &Value) -> Option<Self> {
         let options = body["options"].as_array().cloned().unwrap_or_default();
         Some(Self {
@@ -33,7 +33,7 @@ impl Question {
         })
     }
 
-    /// The option that a typed answer means: its number, its id, or yes and no.
+    /// Returns the option for a typed answer: its number, its id, or yes or no.
     pub(crate) fn meant(&self, typed: &str) -> Option<&PermissionJson> {
         let typed = typed.trim();
         let of_kind = |kinds: [&str; 2]| {
@@ -50,10 +50,10 @@ impl Question {
         }
     }
 
-    /// What it asks, what can be answered, and how.
+    /// Formats the request, its options, and the command to answer.
     pub(super) fn lines(&self, face: Face) -> Vec<String> {
         let title = visible(&self.title);
-        let mut lines = vec![face.paint(Tone::Odd, &format!("? may it do this: {title}"))];
+        let mut lines = vec![face.paint(Tone::Odd, &format!("? permission requested: {title}"))];
         let details = self.details.as_ref();
         let shown = |room| details.map(|it| asked::details(it, &self.title, face, room)).unwrap_or_default();
         lines.extend(shown(IN_LIST).iter().map(|line| format!("    {line}")));
@@ -64,20 +64,20 @@ impl Question {
         }
         let id: String = plain(&self.id).chars().take(ID_CHARS).collect();
         if shown(IN_LIST) != shown(WHOLE) || lines.iter().any(|line| line.contains(" bytes) …")) {
-            lines.push(format!("    this is not all of it: `tenure approvals show {id}` is"));
+            lines.push(format!("    cut: `tenure approvals show {id}` prints all of it"));
         }
-        let how = format!("    `tenure approvals choose {id} OPTION` answers from elsewhere");
+        let how = format!("    from another terminal: `tenure approvals choose {id} OPTION`");
         lines.push(face.paint(Tone::Quiet, &how));
         lines
     }
 
-    /// What is written before the place where the answer is typed.
+    /// Formats the prompt for the typed answer.
     pub(crate) fn prompt(&self) -> String {
         format!("    y, n or 1 to {}: ", self.options.len())
     }
 }
 
-/// How a question was decided, and by whom.
+/// Formats a decision, and who made it.
 pub(super) fn decided(body: &Value, outcome: &str, face: Face) -> String {
     let option = body["options"].as_array().into_iter().flatten().find(|option| option["id"] == outcome);
     let (name, tone) = match option {

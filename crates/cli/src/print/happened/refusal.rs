@@ -1,19 +1,19 @@
-//! The last thing that happened in a turn, if it is a refusal: an agent that ends its turn then has not answered.
+//! Detects a turn that ended right after a refused permission: the agent has not answered.
 
 use super::plain;
 use serde_json::Value;
 use tenure_core::tools::sessions::EntryJson;
 
-/// The last thing that an agent said, did or was refused.
+/// The agent's last text, tool call or permission request.
 #[derive(Debug, Default)]
 pub(super) struct LastDeed {
     number: u64,
-    /// What was refused, and by whom.
+    /// The refused tool call, and who refused it.
     refused: Option<(String, String)>,
 }
 
 impl LastDeed {
-    /// Takes an entry, or what has become of one.
+    /// Takes an entry, or the new state of one.
     pub(super) fn entry(&mut self, entry: &EntryJson) {
         let body = &entry.body;
         let word = |name: &str| body[name].as_str().unwrap_or_default();
@@ -23,7 +23,7 @@ impl LastDeed {
             "user" | "agent" | "tool" | "permission" => None,
             _ => return,
         };
-        // What began earlier may be told again later.
+        // An older entry may be sent again later.
         if entry.number >= self.number {
             (self.number, self.refused) = (entry.number, refused);
         }
@@ -36,7 +36,7 @@ impl LastDeed {
     }
 }
 
-/// Whether a request for permission was answered by no. One that was cancelled with its turn was not.
+/// Returns true if a permission request was rejected. One that was cancelled with its turn was not.
 fn is_refused(body: &Value) -> bool {
     let Some(outcome) = body["outcome"].as_str().filter(|_| body["by"] != "cancel") else { return false };
     let chosen = body["options"].as_array().into_iter().flatten().find(|option| option["id"] == outcome);

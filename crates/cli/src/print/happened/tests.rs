@@ -12,16 +12,17 @@ fn tool(number: u64, status: &str) -> EntryJson {
     entry(number, "tool", body)
 }
 
-/// A terminal, and what a pipe has instead.
+/// A transcript on a terminal.
 fn terminal() -> Happened {
     Happened::new(Style { face: PLAIN, live: true, split: false, echo: false })
 }
 
+/// A transcript whose standard output is a pipe.
 fn pipe() -> Happened {
     Happened::new(Style { face: PLAIN, live: false, split: true, echo: false })
 }
 
-/// What goes to standard output, and what to standard error.
+/// Returns the texts for standard output and standard error.
 fn both(happened: &mut Happened) -> (String, String) {
     let pieces = happened.take();
     let of = |onto| pieces.iter().filter(|(its, _)| *its == onto).map(|(_, text)| text.as_str()).collect();
@@ -161,8 +162,8 @@ fn a_change_is_shown_once_and_before_it_is_decided() {
     all.entry(&edit("pending"));
     all.entry(&entry(2, "permission", asked.clone()));
     all.entry(&entry(2, "permission", asked));
-    let expected = "    /w/a.rs\n      one\n    - two\n    + 2\n? may it do this: Edit a.rs\n    1. Allow (yes, allow \
-                    once)\n    2. Reject (no, reject once)\n    `tenure approvals choose 0123456789ab OPTION` answers from elsewhere\n";
+    let expected = "    /w/a.rs\n      one\n    - two\n    + 2\n? permission requested: Edit a.rs\n    1. Allow (yes, allow \
+                    once)\n    2. Reject (no, reject once)\n    from another terminal: `tenure approvals choose 0123456789ab OPTION`\n";
     assert_eq!(shown(&mut all), expected);
     let question = all.question().unwrap().clone();
     assert_eq!(question.id, "0123456789abcdef");
@@ -257,8 +258,8 @@ fn a_question_shows_what_would_be_done_whatever_its_title_says() {
         json!({"tool": "List the \u{202e}files", "details": details, "options": options, "question": "0123"});
     let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: false });
     all.entry(&entry(1, "permission", asked));
-    let expected = "? may it do this: List the \\u{202e}files\n    command: touch X\\x1b[8m\n    file: /w/a\n    \
+    let expected = "? permission requested: List the \\u{202e}files\n    command: touch X\\x1b[8m\n    file: /w/a\n    \
                     file: /w/b\n      - old\n      + new\n    input: {\"command\":\"touch X\"}\n    \
-                    1. Reject (a, allow always)\n    `tenure approvals choose 0123 OPTION` answers from elsewhere\n";
+                    1. Reject (a, allow always)\n    from another terminal: `tenure approvals choose 0123 OPTION`\n";
     assert_eq!(shown(&mut all), expected);
 }

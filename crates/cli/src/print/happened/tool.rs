@@ -1,4 +1,4 @@
-//! A tool call: one line with what it is and how it is, and what it changed.
+//! A tool call: one line with its title and status, and its changes of files.
 
 use super::text_of;
 use crate::print::{Face, Tone, plain, plain_lines};
@@ -6,16 +6,16 @@ use serde_json::Value;
 use tenure_core::diff::{self, Line};
 use tenure_core::visible::visible;
 
-/// How many lines change in place at most: they must fit on the terminal.
+/// Maximum number of lines that change in place: they must fit on the terminal.
 pub(super) const CHANGING_MOST: usize = 6;
-/// How many lines of a change are shown.
+/// Maximum number of shown lines of a change.
 const CHANGE_LINES: usize = 60;
-/// How many lines of what went wrong are shown.
+/// Maximum number of shown lines of an error.
 const WRONG_LINES: usize = 8;
-/// How many columns of a line are for the words around the title.
+/// Columns of a line for the words around the title.
 const AROUND_TITLE: usize = 30;
 
-/// A tool call, as it was told last.
+/// The last known state of a tool call.
 #[derive(Debug, Default)]
 pub(super) struct Tool {
     id: String,
@@ -23,14 +23,14 @@ pub(super) struct Tool {
     title: String,
     status: String,
     content: Vec<Value>,
-    /// Whether its end is shown.
+    /// True if its end is shown.
     over: bool,
-    /// Whether what it changes is shown.
+    /// True if its changes are shown.
     changed: bool,
 }
 
 impl Tool {
-    /// Takes what is told of it. Whether its end is to be shown now.
+    /// Takes its new state. Returns true if its end is to be shown now.
     pub(super) fn told(&mut self, body: &Value) -> bool {
         body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);
         self.kind = body["kind"].as_str().map_or_else(|| "other".to_owned(), plain);
@@ -48,7 +48,7 @@ impl Tool {
         self.over
     }
 
-    /// It in one line.
+    /// Formats it in one line.
     pub(super) fn line(&self, face: Face) -> String {
         let (mark, tone) = match self.status.as_str() {
             "completed" => ("✓", Tone::Good),
@@ -61,7 +61,7 @@ impl Tool {
         format!("{} {} {title}  {status}", face.paint(tone, mark), face.paint(Tone::Title, &self.kind))
     }
 
-    /// It in the end: its line, what it changed, what went wrong.
+    /// Formats its end: its line, its changes and its error.
     pub(super) fn closing(&mut self, face: Face) -> Vec<String> {
         self.over = true;
         let mut lines = vec![self.line(face)];
@@ -74,7 +74,7 @@ impl Tool {
         lines
     }
 
-    /// What it changes, once.
+    /// Formats its changes, on the first call only.
     pub(super) fn change(&mut self, face: Face) -> Vec<String> {
         if self.changed {
             return Vec::new();
@@ -86,7 +86,7 @@ impl Tool {
     }
 }
 
-/// A change of a file.
+/// Formats a file's change.
 fn changed(body: &Value, face: Face) -> Vec<String> {
     let text = |key: &str| body[key].as_str().unwrap_or_default();
     let (old, new) = (text("oldText"), text("newText"));
@@ -107,9 +107,9 @@ fn changed(body: &Value, face: Face) -> Vec<String> {
     lines
 }
 
-/// A text of so many columns at most: a line that is longer than the terminal is wide cannot change in place.
+/// Shortens a text to `most` columns: a line that is wider than the terminal cannot change in place.
 fn shortened(text: &str, most: usize) -> String {
-    // Characters of other scripts may take two.
+    // Non-ASCII characters may take two columns.
     let columns = |c: char| if c.is_ascii() { 1 } else { 2 };
     let mut short = String::new();
     let mut left = most.saturating_sub(2);
@@ -121,7 +121,7 @@ fn shortened(text: &str, most: usize) -> String {
     short
 }
 
-/// How much of its memory an agent has used, and what it cost.
+/// Formats an agent's used tokens and cost.
 pub(super) fn usage(body: &Value) -> Option<String> {
     let (used, size) = (body["used"].as_u64()?, body["size"].as_u64()?);
     let cost = &body["cost"];

@@ -27,7 +27,7 @@ fn a_session_tells_to_whom_it_belongs() {
         "Ownership: owner: p\n",
         "Ownership: spawned by: top\n",
         "Ownership: lineage: p ← top\n",
-        "Ownership: asked for on: slack, 7\n",
+        "Ownership: channel: slack, 7\n",
         "Ownership: sandboxed: yes",
     ] {
         assert!(text.contains(line), "{line}{text}");
@@ -54,8 +54,8 @@ fn a_session_tells_what_it_does() {
         "Work: directory: /src\n",
         "Work: timeout: 1 min 30 s\n",
         "Work: conversation: ab-1\n",
-        "Turn under way: message: go on…\n",
-        "Turn under way: asked by: p\n",
+        "Active turn: message: go on…\n",
+        "Active turn: sent by: p\n",
         "Work: live runs: bbbbbbbbbbbb dddddddddddd\n",
     ] {
         assert!(text.contains(line), "{line}{text}");

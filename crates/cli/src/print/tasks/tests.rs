@@ -47,10 +47,7 @@ fn a_line_says_how_a_task_is_and_steers_no_terminal() {
         &Context::fixed(200, 172_800_000),
         &row(&json!({"label": "x\u{1b}]0;y\u{7}z", "cancelAskedAtMs": 5})),
     );
-    assert!(
-        line.ends_with("  aaaaaaaaaaaa  run       running     pending         being ended: xz"),
-        "{line}"
-    );
+    assert!(line.ends_with("  aaaaaaaaaaaa  run       running     pending         cancelling: xz"), "{line}");
     let line = task_line(
         &Context::fixed(200, 172_800_000),
         &row(&json!({"status": "cancelled", "cancelAskedAtMs": 5, "endedAtMs": 6})),
@@ -69,11 +66,11 @@ fn one_that_goes_on_tells_how_it_goes() {
         "Task: label: the build\n",
         "Task: status: running\n",
         "Task: progress: 12 of 40\n",
-        "Task: cancel asked: 19",
+        "Task: cancel requested: 19",
         &format!("Work: run: {}\n", "b".repeat(24)),
-        "Telling: owner: nobody: no session asked for it\n",
-        "Telling: policy: done_only\n",
-        "Telling: delivery: pending\n",
+        "Delivery: owner: nobody: no session started it\n",
+        "Delivery: policy: done_only\n",
+        "Delivery: delivery: pending\n",
         "Recent events: started: 19",
         "ago)  a b\n",
     ] {
@@ -94,14 +91,14 @@ fn one_that_ended_tells_how_and_whether_its_owner_knows() {
     for line in [
         "Task: error: too slow\n",
         "Task: result: half of it\n",
-        "Task: ended by: overall-timeout, signal 9, 2.0 KiB of output, not every process is known to be gone\n",
+        "Task: ended by: overall-timeout, signal 9, 2.0 KiB of output, not confirmed: some processes may still be alive\n",
         "Task: took: 1 min 30 s\n",
         "Work: session: agent:b:1\n",
         &format!("Work: turn: {}\n", "e".repeat(24)),
-        "Telling: owner: agent:a:1\n",
-        "Telling: delivery: failed\n",
-        "Telling: channel: slack, u1\n",
-        "Telling: kept until: 19",
+        "Delivery: owner: agent:a:1\n",
+        "Delivery: delivery: failed\n",
+        "Delivery: channel: slack, u1\n",
+        "Delivery: kept until: 19",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
@@ -114,11 +111,11 @@ fn what_is_due_is_told_from_what_was_done() {
     assert_eq!(
         due(&done),
         [
-            "task aaaaaaaaaaaa would be given up: nothing is behind it any more",
-            "task bbbbbbbbbbbb would be told: what it tracks had ended",
-            "due: 1 given up, 1 told, 3 forgotten; --apply does it"
+            "task aaaaaaaaaaaa would be marked lost: nothing works on it any more",
+            "task bbbbbbbbbbbb would be given a removal date: it ended without one",
+            "dry run: 1 marked lost, 1 given a removal date, 3 removed; --apply does it"
         ]
     );
     done.applied = true;
-    assert_eq!(due(&done)[2], "1 given up, 1 told, 3 forgotten");
+    assert_eq!(due(&done)[2], "1 marked lost, 1 given a removal date, 3 removed");
 }

@@ -53,7 +53,7 @@ fn what_waits_to_be_told_is_shown_after_the_turns() {
     .unwrap();
     let context = Context::fixed(80, 9_000);
     let lines = waiting(&context, &[notice]);
-    assert_eq!(lines[0], "waits for the next turn  1");
+    assert_eq!(lines[0], "notices for the next turn  1");
     assert!(
         lines[1].starts_with("    Task cccccccc is done.  (") && lines[1].ends_with(" ago)"),
         "{lines:?}"

@@ -19,14 +19,14 @@ fn questions_are_asked_on_the_callers_terminal() {
     );
     let words = format!("!tool one edit Mends\n{words}");
     let mut person = person(&acp, &["prompt", "helper", &words, "--permissions", "ask"]);
-    person.wait_for("may it do this: mend");
+    person.wait_for("permission requested: mend");
     person.wait_for("1. To yes");
     person.wait_for("1 to 2: ");
     person.keys("perhaps\n");
     person.wait_for("1 to 2: ");
     person.keys("y\n");
     person.wait_for("To yes (allow once):");
-    person.wait_for("may it do this: wreck");
+    person.wait_for("permission requested: wreck");
     person.wait_for("1 to 2: ");
     person.keys("2\n");
     person.wait_for("To no (reject once):");

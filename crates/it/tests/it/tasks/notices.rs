@@ -71,7 +71,7 @@ fn a_history_read_delivers_notices_to_its_session_and_only_shows_them_to_others(
         assert_eq!(shown[0]["taskId"], task["taskId"], "an operator only reads: {shown}");
     }
     let (out, _) = run_cli(&fixture, &["sessions", "history", PARENT], 0);
-    assert!(out.contains("waits for the next turn") && out.contains("is done"), "{out}");
+    assert!(out.contains("notices for the next turn") && out.contains("is done"), "{out}");
     assert_eq!(notices(&fixture, &task), outbox(&[("terminal", "queued")]));
     let got = of(&json!({"as": PARENT}));
     assert_eq!((&got[0]["taskId"], got.as_array().map(Vec::len)), (&task["taskId"], Some(1)), "{got}");

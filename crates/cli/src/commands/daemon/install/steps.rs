@@ -1,17 +1,17 @@
-//! What is to be done once the unit, job or task is written: commands of the system's own, one after the other. Pure.
+//! System commands to run, in order, after the unit, job or task is written. Pure.
 
 use crate::units::{LAUNCHD_LABEL, SCHEDULER_NAME, SYSTEMD_NAME, Scope};
 use std::path::Path;
 
-/// A command of the system's that is to be run.
+/// A system command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) words: Vec<String>,
-    /// Whether it is all in vain without it.
+    /// True if the installation fails without it.
     pub(super) needed: bool,
-    /// What it means that it failed.
+    /// Consequence of its failure, for the message.
     pub(super) otherwise: &'static str,
-    /// The code by which it says that it may work in a moment.
+    /// Exit code that means: try again in a moment.
     pub(super) not_yet: Option<i32>,
 }
 
@@ -40,10 +40,10 @@ pub(super) fn systemd(scope: Scope, now: bool, user: &str) -> Vec<Step> {
     steps
 }
 
-/// What launchctl exits with while an older job of that name is on its way out (an "input/output error").
+/// Exit code of launchctl while an older job of that name is still being removed ("input/output error").
 const STILL_LEAVING: i32 = 5;
 
-/// A job is loaded when its user logs in, and starts then; what is loaded now starts now.
+/// Steps for launchd. It loads and starts the job at the next login by itself; loading the job now starts it now.
 pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<Step> {
     if !now {
         return Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<St
     ]
 }
 
-/// A task has no variables of its own, so those that the daemon needs become the user's.
+/// Steps for the task scheduler. A task has no environment of its own, so the daemon's variables become the user's.
 pub(super) fn scheduler(now: bool, env: &[(String, String)], path: &Path) -> Vec<Step> {
     let mut steps: Vec<Step> =
         env.iter().map(|(name, value)| step(&["setx", name, value], true, "")).collect();
@@ -90,7 +90,7 @@ mod tests {
         ];
         assert_eq!(lines(&systemd(Scope::User, false, "me")), user);
         let linger = systemd(Scope::User, false, "me").pop().unwrap();
-        assert!(!linger.needed && linger.otherwise.contains("last session"), "it is said, and no failure");
+        assert!(!linger.needed && linger.otherwise.contains("last session"), "a failure is reported and ignored");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What each form makes of pieces.
+//! Output of each format.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn form(json: bool, text: bool, zone: Option<TimeZone>) -> Form {
     }
 }
 
-/// What is printed of pieces that come one after the other.
+/// Formats consecutive pieces.
 fn printed(form: &mut Form, pieces: &[(Stream, u64, &[u8])]) -> String {
     let mut out = Vec::new();
     let mut from = 0;

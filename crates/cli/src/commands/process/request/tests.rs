@@ -1,4 +1,4 @@
-//! What is written on the command line is what the daemon is asked, in its order.
+//! Requests for command lines, in the order of the words.
 
 use super::*;
 use crate::args::Command;
