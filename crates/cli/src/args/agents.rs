@@ -5,8 +5,8 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = sections!(
     notes: "\
-A table [agents.NAME] in config.toml describes the command of an agent, and [agents.NAME.acp] its ACP adapter. \
-Such a table adds an agent, or changes a built-in one key by key.",
+In config.toml, [agents.NAME] describes an agent's command, and [agents.NAME.acp] its ACP adapter. Such a table adds an \
+agent, or changes keys of a built-in one.",
     codes: usual_codes!(),
     examples: ["tenure agents", "tenure agents list --json"],
 ))]
@@ -25,9 +25,9 @@ pub(crate) enum AgentsVerb {
         notes: concat!(heading!("Columns"), "
   BACKEND  cli: a command for each turn; acp: one adapter for all turns
   FROM     built-in, overridden (changed in config.toml), or own (only there)
-  SILENCE  the no-output limit of a turn: in a new and a resumed conversation
+  SILENCE  the no-output limit of a turn, in a new and in a resumed conversation
   IDLE     the time after which an idle adapter is ended
-  PROGRAM  the program that the command is on this PATH"),
+  PROGRAM  the command's program, as found in PATH"),
         codes: usual_codes!(),
         examples: ["tenure agents list", "tenure agents list --json"],
     ))]

@@ -3,17 +3,19 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A command that waits for approval has the id that its run will have. What an ACP agent asks is answered by one of the
-options that it offers.
-Allowed always: the same command in the same directory needs no asking from then on.
-
-Examples:
-  tenure approvals
-  tenure approvals show 3f2
-  tenure approvals allow-once 3f2
-  tenure approvals choose 3f2 allow_once
-  tenure approvals deny 3f2 a07")]
+#[command(after_help = sections!(
+    notes: "\
+A request is a command that waits before exec starts it, with the id of its run, or a question of an ACP agent, with the \
+options that the agent offers. Of these, allow-once, allow-always and deny choose the first of their kind.",
+    codes: usual_codes!("request"),
+    examples: [
+        "tenure approvals",
+        "tenure approvals show 3f2a",
+        "tenure approvals allow-once 3f2a",
+        "tenure approvals choose 3f2a allow_once",
+        "tenure approvals deny 3f2a a07c",
+    ],
+))]
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<ApprovalsVerb>,
@@ -24,66 +26,87 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsVerb {
-    /// List what waits for an answer; what `tenure approvals` alone does.
-    #[command(after_help = "Examples:\n  tenure approvals list\n  tenure approvals list --all --json")]
+    /// List open requests (same as `tenure approvals`).
+    #[command(after_help = sections!(
+        codes: usual_codes!(),
+        examples: ["tenure approvals list", "tenure approvals list --all --json"],
+    ))]
     List(ApprovalsListArgs),
-    /// Print one question, all of it.
-    #[command(after_help = "Examples:\n  tenure approvals show 3f2\n  tenure approvals show 3f2 --json")]
+    /// Show one request in full.
+    #[command(after_help = sections!(
+        codes: usual_codes!("request"),
+        examples: ["tenure approvals show 3f2a", "tenure approvals show 3f2a --json"],
+    ))]
     Show(ShowArgs),
-    /// Let commands run this time.
-    #[command(after_help = "Example:\n  tenure approvals allow-once 3f2")]
+    /// Allow requests this time.
+    #[command(after_help = sections!(
+        codes: usual_codes!("request"),
+        examples: ["tenure approvals allow-once 3f2a"],
+    ))]
     AllowOnce(ApprovalIds),
-    /// Let commands run, now and without asking from then on.
-    #[command(after_help = "Example:\n  tenure approvals allow-always 3f2")]
+    /// Allow requests now and in future.
+    #[command(after_help = sections!(
+        notes: "From now on, exec starts the same command in the same directory without asking.",
+        codes: usual_codes!("request"),
+        examples: ["tenure approvals allow-always 3f2a"],
+    ))]
     AllowAlways(ApprovalIds),
-    /// Let commands not run.
-    #[command(after_help = "Example:\n  tenure approvals deny 3f2 a07")]
+    /// Refuse requests.
+    #[command(after_help = sections!(
+        codes: usual_codes!("request"),
+        examples: ["tenure approvals deny 3f2a a07c"],
+    ))]
     Deny(ApprovalIds),
-    /// Answer what an ACP agent asks with one of the options that it offers.
-    #[command(after_help = "Example:\n  tenure approvals choose 3f2 allow_once")]
+    /// Answer an ACP agent's request with one of its options.
+    #[command(after_help = sections!(
+        codes: usual_codes!("request"),
+        examples: ["tenure approvals choose 3f2a allow_once"],
+    ))]
     Choose(ChooseArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsListArgs {
-    /// Also those that were answered or have expired.
+    /// List answered and expired requests, too.
     #[arg(long, short)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The question; any unique beginning of its id.
+    /// Request id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalIds {
-    /// The commands; any unique beginnings of their ids.
+    /// Request ids, or unique beginnings of at least 4 characters.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ChooseArgs {
-    /// The question; any unique beginning of its id.
+    /// Request id, or a unique beginning of at least 4 characters.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// The id of the option, as the list shows it.
+    /// Id of the option, as `tenure approvals` shows it.
     #[arg(value_name = "OPTION")]
     pub(crate) option: String,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A program is an absolute path, which may hold *, or a bare name that is looked up in the PATH.
-
-Examples:
-  tenure allowlist
-  tenure allowlist add git --args 'status|diff( .*)?'
-  tenure allowlist add '/usr/bin/*sum' --agent builder
-  tenure allowlist remove 7")]
+#[command(after_help = sections!(
+    notes: "A program is an absolute path, which may contain *, or a name that is searched in PATH.",
+    codes: usual_codes!("entry"),
+    examples: [
+        "tenure allowlist",
+        "tenure allowlist add git --args 'status|diff( .*)?'",
+        "tenure allowlist add '/usr/bin/*sum' --agent builder",
+        "tenure allowlist remove 7",
+    ],
+))]
 pub(crate) struct AllowlistArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<AllowlistVerb>,
@@ -94,41 +117,52 @@ pub(crate) struct AllowlistArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllowlistVerb {
-    /// List what needs no asking; what `tenure allowlist` alone does.
-    #[command(after_help = "Examples:\n  tenure allowlist list\n  tenure allowlist list --json")]
+    /// List the entries (same as `tenure allowlist`).
+    #[command(after_help = sections!(
+        codes: usual_codes!(),
+        examples: ["tenure allowlist list", "tenure allowlist list --json"],
+    ))]
     List,
     /// Let a program run without asking.
-    #[command(after_help = "\
-Without --args the program runs with any arguments, in any directory, and may do all that it can there, what files
-tell it to do included (a Makefile, a repository's configuration and hooks). Only arguments that are known to run other
-programs, to write to files, or to have it look elsewhere for what to do are still asked about: git -C, sort -o, make -f.
-A link that PROGRAM's * matches is allowed if what it leads to is matched, too.
-
-Examples:
-  tenure allowlist add /usr/bin/make
-  tenure allowlist add git --args 'status|diff( .*)?' --agent builder")]
+    #[command(after_help = sections!(
+        notes: "\
+Without --args the program runs with any arguments in any directory, and may do whatever files there tell it to do (a \
+Makefile, a repository's configuration and hooks). Only arguments that run other programs, write files or read instructions from \
+elsewhere still need approval: git -C, sort -o, make -f.\n\n\
+A symbolic link that matches PROGRAM's * is allowed if its target matches, too.",
+        codes: usual_codes!(),
+        examples: [
+            "tenure allowlist add /usr/bin/make",
+            "tenure allowlist add git --args 'status|diff( .*)?' --agent builder",
+        ],
+    ))]
     Add(AllowArgs),
-    /// Take entries out of it.
-    #[command(after_help = "Example:\n  tenure allowlist remove 7")]
+    /// Remove entries.
+    #[command(after_help = sections!(
+        codes: usual_codes!("entry"),
+        examples: ["tenure allowlist remove 7"],
+    ))]
     Remove(AllowedIds),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
-    /// The program: an absolute path, which may hold *, or a bare name.
+    /// Absolute path, which may contain *, or a name.
     #[arg(value_name = "PROGRAM")]
     pub(crate) program: String,
-    /// A regular expression that its arguments match as a whole, joined by blanks [default: any but dangerous ones].
+    /// Regular expression for the arguments [default: all but dangerous].
+    ///
+    /// It must match all arguments, joined by spaces.
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
-    /// Only for this agent.
+    /// Allow the program for this agent only.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AllowedIds {
-    /// The entries' numbers, as the list shows them.
+    /// Entry ids, as `tenure allowlist` shows them.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tenure_core::policy::Ask;
 use tenure_core::tools::Notify;
 
-/// What a request in JSON says itself.
-const FLAGS: [&str; 14] = [
+/// Flags that conflict with --json-in, whose request has them as fields.
+const REQUEST_FLAGS: [&str; 14] = [
     "background",
     "yield_after",
     "timeout",
@@ -25,81 +25,97 @@ const FLAGS: [&str; 14] = [
 ];
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-One word after -- is a command line for your shell, as it is; of several words each stays one word.
-The command starts in this directory, with this environment. Where a policy judges it, it gets the daemon's environment and --env.
-A command that takes longer than --yield goes on in the background.
-Ctrl-C ends it, and everything that it started.
-
-Exit codes: those of `tenure run`; 0 if it goes on in the background; 1 if it is refused or waits for approval.
-
-For programs: --json-in reads the request as JSON and prints the reply as JSON. The fields are those of the agents' tool.
-
-Examples:
-  tenure exec -- 'grep -rn TODO src | wc -l'
-  tenure exec --timeout 10m --yield 1m -- npm test
-  tenure exec --background --label server -- ./server --port 8080
-  echo '{\"command\":\"make\"}' | tenure exec --json-in -")]
+#[command(after_help = sections!(
+    notes: "\
+One word after -- is a command line for your shell; several words are a program and its arguments. The command starts in \
+this directory, with this environment. If a policy applies to it, it gets the daemon's environment and --env.\n\n\
+A command that takes longer than --yield continues in the background. Ctrl-C ends it with its whole tree.\n\n\
+--json-in reads a request as JSON and prints the reply as JSON, with the fields of the agents' tool `exec`.",
+    codes: concat!(
+        "
+  0      the command succeeded, or continues in the background
+  N      the command's own exit code
+  1      the command was refused, or waits for approval
+  2      wrong usage",
+        run_codes!(),
+    ),
+    examples: [
+        "tenure exec -- 'grep -rn TODO src | wc -l'",
+        "tenure exec --timeout 10m --yield 1m -- npm test",
+        "tenure exec --background --label server -- ./server --port 8080",
+        "echo '{\"command\":\"make\"}' | tenure exec --json-in -",
+    ],
+))]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of a command line are bools")]
 pub(crate) struct ExecArgs {
-    /// Let it go on in the background at once.
+    /// Continue in the background at once.
     #[arg(long, alias = "bg")]
     pub(crate) background: bool,
-    /// Wait this long before it goes on in the background: 10ms to 2m [default: 10s].
+    /// Time until it continues in the background [default: 10s].
+    ///
+    /// From 10ms to 2m.
     #[arg(long = "yield", value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) yield_after: Option<Limit>,
-    /// End it after this long, in the background too [default: 30m].
+    /// End the command after this long [default: 30m].
+    ///
+    /// The time in the background counts, too.
     #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Limit>,
-    /// End it after this long without output.
+    /// End the command after this long without output.
     #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) no_output_timeout: Option<Limit>,
-    /// Give it a terminal.
+    /// Give the command a terminal.
     #[arg(long)]
     pub(crate) pty: bool,
-    /// Start it in this directory.
+    /// Start in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<String>,
-    /// Set a variable in its environment; may be repeated.
+    /// Set an environment variable; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = setting)]
     pub(crate) env: Vec<(String, String)>,
-    /// The session it belongs to.
+    /// Session that the run belongs to.
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// The scope of which it is to be the only live run.
+    /// Allow only one live run with this key.
     #[arg(long, value_name = "KEY")]
     pub(crate) scope: Option<String>,
-    /// End the scope's current run first, and start when its whole tree is gone.
+    /// End the scope's live run first.
+    ///
+    /// The command starts when the old run's whole tree is gone.
     #[arg(long, requires = "scope")]
     pub(crate) replace: bool,
-    /// Whether a person is asked first; it can only be stricter than the settings.
+    /// Ask a person first [default: the setting].
+    ///
+    /// The flag can only be stricter than the setting `exec.ask`.
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) ask: Option<AskArg>,
-    /// Whether its end in the background is told to its session.
+    /// Notify the session of the end in the background.
+    ///
+    /// The default is the setting `exec.notify`.
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) notify: Option<NotifyArg>,
-    /// A name for people.
+    /// Name for people, shown in lists.
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
     /// Print the reply as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read the request as JSON from this file, or - for standard input, and print the reply as JSON.
-    #[arg(long, value_name = "FILE", conflicts_with_all = FLAGS)]
+    /// Read the request as JSON from this file; - is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = REQUEST_FLAGS)]
     pub(crate) json_in: Option<PathBuf>,
-    /// The command line, or a program and its arguments.
+    /// Command line, or program and arguments.
     #[arg(value_name = "COMMAND", required_unless_present = "json_in", trailing_var_arg = true)]
     pub(crate) command: Vec<String>,
 }
 
-/// When a person is asked.
+/// Commands that a person is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskArg {
-    /// Never.
+    /// Ask never.
     Off,
-    /// For what the allowlist does not allow.
+    /// Ask for commands that the allowlist does not allow.
     OnMiss,
-    /// For everything.
+    /// Ask for every command.
     Always,
 }
 
@@ -113,14 +129,14 @@ impl From<AskArg> for Ask {
     }
 }
 
-/// When an end is told.
+/// Ends that the session is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NotifyArg {
-    /// Unless it succeeded without a word.
+    /// Notify, except of a success without output.
     Auto,
-    /// Always.
+    /// Notify always.
     Always,
-    /// Never.
+    /// Notify never.
     Never,
 }
 
@@ -134,6 +150,7 @@ impl From<NotifyArg> for Notify {
     }
 }
 
+/// Parses an environment variable.
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

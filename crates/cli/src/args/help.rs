@@ -20,16 +20,44 @@ macro_rules! usual_codes {
     };
 }
 
+/// The exit codes of a run beyond the command's own.
+macro_rules! run_codes {
+    () => {
+        "
+  121    how the command ended is unknown
+  122    a process left the run's session and outlived the command
+  123    the run was cancelled, or its owner was lost
+  124    a time limit ended the run
+  125    Tenure itself failed
+  126    the command could not be started
+  127    the command was not found
+  128+N  signal N ended the command"
+    };
+}
+
+/// The section of examples.
+macro_rules! examples {
+    ($($example:expr),+ $(,)?) => {
+        concat!(heading!("Examples") $(, "\n  ", $example)+)
+    };
+}
+
 /// The sections below a verb's flags. Exit codes begin with a newline; each is a line with two blanks before it.
 macro_rules! sections {
     ($(notes: $notes:expr,)? codes: $codes:expr, examples: [$($example:expr),+ $(,)?] $(,)?) => {
         concat!(
             $($notes, "\n\n",)?
             heading!("Exit codes"), $codes, "\n\n",
-            heading!("Examples") $(, "\n  ", $example)+
+            examples!($($example),+)
         )
     };
 }
+
+/// The width that help is wrapped to on a wider terminal.
+pub(super) const MAX_WIDTH: usize = 100;
+
+/// The place of flags that every verb below one has, after its own flags.
+pub(super) const LAST: usize = 900;
 
 /// The verbs of `tenure --help` in groups, the everyday ones first.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
@@ -41,7 +69,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Other", &["completions"]),
 ];
 
-/// The help of `tenure` itself. The parser wraps the text in the place of `{before-help}`, but not the template.
+/// The template of `tenure --help`. The list of verbs is `{before-help}`, because the parser wraps that, but not the template.
 const TEMPLATE: &str = concat!(
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}",
     heading!("Options"),
@@ -54,7 +82,7 @@ pub(super) fn with_groups(command: clap::Command) -> clap::Command {
     let width = verbs.map(|verb| verb.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (title, verbs) in GROUPS {
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "\x1b[1m\x1b[4m{title}:\x1b[0m");
         for verb in verbs {
             let about = command.find_subcommand(verb).and_then(clap::Command::get_about);

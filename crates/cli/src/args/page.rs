@@ -1,5 +1,6 @@
 //! The flags that select a page of a history.
 
+use super::values::number;
 use clap::Args;
 use tenure_core::tools::sessions::SessionsRequest;
 
@@ -9,7 +10,7 @@ pub(crate) struct PageArgs {
     #[arg(long, value_name = "N")]
     after: Option<String>,
     /// Show at most N entries.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     limit: Option<u64>,
     /// Show at most about this much text, as in 64KiB.
     #[arg(long, value_name = "SIZE", value_parser = tenure_settings::size)]

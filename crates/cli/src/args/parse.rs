@@ -1,30 +1,31 @@
-//! From the words of this process's command line to a command, or to one line that says what is wrong with them.
+//! Parses this process's command line. An error is printed as one line.
 
-use super::{Cli, Command, NurseryArgs};
-use clap::Parser;
+use super::{Cli, Command, NurseryArgs, definition};
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use std::ffi::OsString;
 use tenure_os::complaint::complain;
 
-/// What parsing came to.
+/// Result of parsing.
 pub(crate) enum Parsed {
-    /// A command to carry out.
+    /// A command to execute.
     Command(Box<Command>),
-    /// Help or an error was printed.
+    /// Help or an error was printed; the exit code.
     Done(u8),
 }
 
-/// Parses this process's command line. An error is one line.
+/// Parses this process's command line.
 pub(crate) fn parse() -> Parsed {
-    if let Some(nursery) = NurseryArgs::as_tenure_writes_them() {
+    if let Some(nursery) = NurseryArgs::read_without_parser() {
         return Parsed::Command(Box::new(Command::Nursery(nursery)));
     }
-    let error = match Cli::try_parse() {
-        Ok(cli) => return Parsed::Command(Box::new(cli.command)),
+    let error = match from_words(std::env::args_os()) {
+        Ok(command) => return Parsed::Command(Box::new(command)),
         Err(error) => error,
     };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader of the help that is gone has read enough.
+            // A pager that has exited needs no more help.
             let _ = error.print();
             Parsed::Done(0)
         }
@@ -36,25 +37,34 @@ pub(crate) fn parse() -> Parsed {
             complain(one_line(&error.to_string()));
             let mut words = std::env::args_os().skip(1);
             let (verb, next) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let of_turn = verb == "acp" && (next == "prompt" || next == "attach");
-            let of_run = verb == "run" || verb == "wait";
-            Parsed::Done(if of_run || of_turn { 125 } else { 2 })
+            let ends_with_turn = verb == "acp" && (next == "prompt" || next == "attach");
+            let ends_with_run = verb == "run" || verb == "wait";
+            // Low exit codes of these verbs are the command's or the turn's.
+            Parsed::Done(if ends_with_run || ends_with_turn { 125 } else { 2 })
         }
     }
 }
 
-/// The message and what was probably meant, without the usage, which `--help` gives better.
+/// Shortens an error to the message and the similar word, without the usage.
 fn one_line(text: &str) -> String {
     let body = text.strip_prefix("error: ").unwrap_or(text);
     let lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let (tips, message): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("tip:"));
-    let meant = tips.iter().find(|tip| tip.contains("similar")).map(|tip| tip.replace("tip: ", "; "));
-    format!("{}{} (see --help)", message.join(" "), meant.unwrap_or_default())
+    let similar = tips.iter().find(|tip| tip.contains("similar")).map(|tip| tip.replace("tip: ", "; "));
+    format!("{}{} (see --help)", message.join(" "), similar.unwrap_or_default())
 }
 
-/// What these words come to, for tests.
+/// Parses the words of a command line.
+fn from_words<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error> {
+    let mut definition = definition();
+    let mut matches = definition.try_get_matches_from_mut(words)?;
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))?;
+    Ok(cli.command)
+}
+
+/// Parses the words of a command line, for tests.
 #[cfg(test)]
 pub(crate) fn words(words: &[&str]) -> Result<Command, clap::Error> {
-    Cli::try_parse_from(words).map(|cli| cli.command)
+    from_words(words)
 }

@@ -1,4 +1,4 @@
-//! The verbs that work on a run's terminal.
+//! The command lines of the verbs for a run's terminal: `tenure attach`, `screen`, `send-keys`, `submit`, `paste` and `resize`.
 
 use super::values::size;
 use clap::error::ErrorKind;
@@ -9,27 +9,24 @@ use tenure_core::keys::{self, Key};
 use tenure_core::spec::Size;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  tenure resize 3f2 200x50")]
+#[command(after_help = sections!(codes: usual_codes!("run"), examples: ["tenure resize 3f2a 200x50"]))]
 pub(crate) struct ResizeArgs {
-    /// The run; any unique beginning of its id.
+    /// Run id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Columns and rows.
+    /// Columns and rows, as in 120x30.
     #[arg(value_name = "COLSxROWS", value_parser = size)]
     pub(crate) size: Size,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The run needs a terminal (`--pty`). It may have ended: then this is what it left.
-
-Examples:
-  tenure screen 3f2
-  tenure screen 3f2 --json")]
+#[command(after_help = sections!(
+    notes: "The run needs a terminal (--pty). If the run has ended, this is its last screen.",
+    codes: usual_codes!("run"),
+    examples: ["tenure screen 3f2a", "tenure screen 3f2a --json"],
+))]
 pub(crate) struct ScreenArgs {
-    /// The run; any unique beginning of its id.
+    /// Run id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Print JSON: size, cursor, lines, title.
@@ -38,73 +35,83 @@ pub(crate) struct ScreenArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A program that asked for it is told that this is no typing, so that nothing is carried out before the end.
-
-Examples:
-  tenure paste 3f2 'several words'
-  tenure paste 3f2 < notes.txt
-  tenure paste --no-bracket 3f2 'as if it was typed'")]
+#[command(after_help = sections!(
+    notes: "\
+A program that supports bracketed paste can tell the text from typing, and executes nothing before the end of the text.",
+    codes: usual_codes!("run"),
+    examples: [
+        "tenure paste 3f2a 'several words'",
+        "tenure paste 3f2a < notes.txt",
+        "tenure paste --no-bracket 3f2a 'like typed text'",
+    ],
+))]
 pub(crate) struct PasteArgs {
-    /// The run; any unique beginning of its id.
+    /// Run id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// What to paste; standard input if it is left out.
+    /// Text to paste [default: read from stdin].
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) text: Option<OsString>,
-    /// Without brackets, even if the program asked for them.
+    /// Paste without brackets, even if the program enabled them.
     #[arg(long, conflicts_with = "bracket")]
     pub(crate) no_bracket: bool,
-    /// With brackets, even if the program did not ask for them.
+    /// Paste with brackets, even if the program did not enable them.
     #[arg(long, visible_alias = "bracketed")]
     pub(crate) bracket: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  tenure paste 3f2 'what is left to do?' && tenure submit 3f2")]
+#[command(after_help = sections!(
+    codes: usual_codes!("run"),
+    examples: ["tenure paste 3f2a 'what is left to do?' && tenure submit 3f2a"],
+))]
 pub(crate) struct SubmitArgs {
-    /// The run; any unique beginning of its id.
+    /// Run id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The run's terminal gets the size of this one. Several may sit at it at once.
-With --no-stdin nothing is typed and the run's terminal keeps its size: looking on changes nothing.
-On a run without a terminal this prints what it writes, and sends it what is typed.
-Exit code: 0 after detaching; otherwise that of `tenure run`.
-
-Examples:
-  tenure attach 3f2
-  tenure attach --detach-keys 'C-a d' 3f2
-  tenure attach --no-stdin 3f2")]
+#[command(after_help = sections!(
+    notes: "\
+The run's terminal gets the size of this one. Several clients may be attached at once. Detaching leaves the run running.\n\n\
+A run without a terminal works, too: its output is printed, and what you type goes to its stdin.",
+    codes: concat!(
+        "
+  0      detached, or the command succeeded
+  N      the command's own exit code
+  1      the run cannot be attached to
+  2      wrong usage
+  4      no such run",
+        run_codes!(),
+    ),
+    examples: ["tenure attach 3f2a", "tenure attach --detach-keys 'C-a d' 3f2a", "tenure attach --no-stdin 3f2a"],
+))]
 pub(crate) struct AttachArgs {
-    /// The run; any unique beginning of its id.
+    /// Run id, or a unique beginning of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// The keys that leave the run alone, one after the other; `none` for none.
+    /// Key sequence that detaches; `none` turns it off.
     #[arg(long, value_name = "SEQ", default_value = "C-p C-q", value_parser = detach)]
     pub(crate) detach_keys: DetachKeys,
-    /// Only look on.
+    /// Watch only: type nothing, and keep the terminal's size.
     #[arg(long)]
     pub(crate) no_stdin: bool,
 }
 
+/// Parses the keys that detach.
 fn detach(text: &str) -> Result<DetachKeys, BadDetachKeys> {
     DetachKeys::parse(text)
 }
 
-/// The words of `send-keys` in the order in which they were written, which no derived parser keeps.
+/// The arguments of `send-keys`, in the order of the command line, which a derived parser would not keep.
 #[derive(Debug)]
 pub(crate) struct SendKeysArgs {
     pub(crate) id: String,
     pub(crate) words: Vec<Word>,
 }
 
-/// One thing to type.
+/// One argument of `send-keys`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     Key { name: String, key: Key },
@@ -114,26 +121,27 @@ pub(crate) enum Word {
 
 impl Args for SendKeysArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        let id =
-            Arg::new("id").value_name("ID").required(true).help("The run; any unique beginning of its id");
+        let id = Arg::new("id").value_name("ID").required(true).help("Run id, or a unique beginning of it");
         let keys = Arg::new("keys").value_name("KEY").action(ArgAction::Append).num_args(0..);
-        let keys = keys.value_parser(key).help("Keys by name: Enter, Up, F5, C-c, M-x, S-Tab, a");
+        let keys = keys.value_parser(key).help("Key names, as in Enter, Up, F5, C-c, M-x, S-Tab, a");
         let literal = Arg::new("literal").long("literal").value_name("TEXT").action(ArgAction::Append);
-        let literal = literal.value_parser(literal_text).allow_hyphen_values(true).help("Text as it is");
+        let literal =
+            literal.value_parser(literal_text).allow_hyphen_values(true).help("Text to type as it is");
         let hex = Arg::new("hex").long("hex").value_name("BB").action(ArgAction::Append);
-        let hex = hex.value_parser(hex_bytes).help("Bytes in hexadecimal digits");
-        command.arg(id).arg(keys).arg(literal).arg(hex).after_help(
-            "\
-Everything is typed in the order in which it is written. Keys have the names that tmux gives them, or longer
-ones: Enter, Tab, Escape, Space, BSpace, Up, Down, Left, Right, Home, End, PgUp, PgDn, Insert, Delete, F1 to F12,
-and any character; C-, M- and S- hold control, alt and shift.
-
-Examples:
-  tenure send-keys 3f2 C-c
-  tenure send-keys 3f2 --literal 'make test' Enter
-  tenure send-keys 3f2 Escape --literal ':wq' Enter
-  tenure send-keys 3f2 --hex 1b5b41",
-        )
+        let hex = hex.value_parser(hex_bytes).help("Bytes to send, in hexadecimal digits");
+        command.arg(id).arg(keys).arg(literal).arg(hex).after_help(sections!(
+            notes: "\
+Keys, texts and bytes are typed in the order of the arguments. Keys have tmux's names or longer ones: Enter, Tab, Escape, Space, \
+BSpace, Up, Down, Left, Right, Home, End, PgUp, PgDn, Insert, Delete, F1 to F12, and any character. C-, M- and S- add control, alt and \
+shift.",
+            codes: usual_codes!("run"),
+            examples: [
+                "tenure send-keys 3f2a C-c",
+                "tenure send-keys 3f2a --literal 'make test' Enter",
+                "tenure send-keys 3f2a Escape --literal ':wq' Enter",
+                "tenure send-keys 3f2a --hex 1b5b41",
+            ],
+        ))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -145,12 +153,12 @@ impl FromArgMatches for SendKeysArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut found = Vec::new();
         for name in ["keys", "literal", "hex"] {
-            let places = matches.indices_of(name).into_iter().flatten();
-            found.extend(places.zip(matches.get_many::<Word>(name).into_iter().flatten().cloned()));
+            let indices = matches.indices_of(name).into_iter().flatten();
+            found.extend(indices.zip(matches.get_many::<Word>(name).into_iter().flatten().cloned()));
         }
-        found.sort_by_key(|(place, _)| *place);
+        found.sort_by_key(|(index, _)| *index);
         if found.is_empty() {
-            let why = "no keys: write which to type, as in `tenure send-keys ID C-c`";
+            let why = "no keys to send: name at least one, as in `tenure send-keys ID C-c`";
             return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, why));
         }
         let id = matches.get_one::<String>("id").cloned().unwrap_or_default();

@@ -1,10 +1,11 @@
-//! The command line: what `--help` says is what the program does.
+//! The help is true and complete, and command lines are parsed as it says.
 
-use super::{AcpVerb, AllowlistVerb, ApprovalsVerb, Command, ProcessAction, definition, words};
+use super::help::GROUPS;
+use super::{AcpVerb, AllowlistVerb, ApprovalsVerb, Command, HelpSections, ProcessAction, definition, words};
 use tenure_core::ending::{Exit, Reason, SpawnError, Termination};
 
-/// Code and meaning, line by line, as `tenure run --help` prints them.
-fn helped() -> Vec<(String, String)> {
+/// Returns the exit codes with their meanings, from the help of `run`.
+fn listed_exit_codes() -> Vec<(String, String)> {
     let help = definition().find_subcommand("run").and_then(|run| run.get_after_help()).unwrap().to_string();
     let list = help.split("Exit codes:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
     // The first line is about the command's own code.
@@ -16,7 +17,7 @@ fn helped() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_listed_exit_codes_are_those_that_endings_have() {
+fn listed_exit_codes_are_those_of_endings() {
     let spawn_error = |not_found| {
         Termination::not_started(&SpawnError { detail: String::new(), not_found }).code().to_string()
     };
@@ -33,23 +34,97 @@ fn the_listed_exit_codes_are_those_that_endings_have() {
         (spawn_error(false), "could not be started"),
         (spawn_error(true), "not found"),
     ];
-    let listed = helped();
+    let listed = listed_exit_codes();
     for (code, meaning) in real {
         assert!(listed.iter().any(|(c, text)| *c == code && text.contains(meaning)), "{code} {meaning}");
     }
     assert_eq!(code(Reason::Signal, Some(Exit::Signal(9))), (128 + 9).to_string());
 }
 
+/// Returns the visible verbs, with those below them.
+fn verbs(above: &clap::Command) -> Vec<&clap::Command> {
+    let visible = above.get_subcommands().filter(|verb| !verb.is_hide_set());
+    visible.flat_map(|verb| [vec![verb], verbs(verb)].concat()).collect()
+}
+
 #[test]
-fn every_verb_that_is_shown_has_an_example() {
-    let whole = definition();
-    let shown = || whole.get_subcommands().filter(|verb| !verb.is_hide_set());
-    let tools = shown().filter(|verb| {
-        ["process", "approvals", "allowlist", "sessions", "acp", "tasks", "agents"].contains(&verb.get_name())
-    });
-    for verb in shown().chain(tools.flat_map(clap::Command::get_subcommands)) {
-        let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
-        assert!(help.contains("Example"), "{}", verb.get_name());
+fn every_verb_has_exit_codes_and_examples() {
+    for verb in verbs(&definition()) {
+        let sections = HelpSections::of(verb);
+        let headings: Vec<_> = sections.headed.iter().map(|(heading, _)| heading.as_str()).collect();
+        assert!(headings.ends_with(&["Exit codes", "Examples"]), "{}: {headings:?}", verb.get_name());
+        assert!(sections.headed.iter().all(|(_, lines)| !lines.is_empty()), "{}", verb.get_name());
+    }
+}
+
+#[test]
+fn every_verb_is_in_one_group() {
+    let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
+    let definition = definition();
+    let visible = definition.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let mut visible: Vec<_> = visible.map(clap::Command::get_name).collect();
+    assert_eq!(visible, grouped, "the verbs are defined in the order of their groups");
+    grouped.sort_unstable();
+    visible.sort_unstable();
+    visible.dedup();
+    assert_eq!(visible, grouped);
+}
+
+/// The longest line of a verb or a flag.
+const LONGEST_LINE: usize = 70;
+
+/// First words that make a line a puzzle instead of an imperative or a noun.
+const NO_FIRST_WORDS: [&str; 14] =
+    ["Be", "How", "In", "It", "One", "Only", "Say", "The", "To", "What", "Where", "Whether", "Which", "Who"];
+
+/// Asserts that a line of help is short and begins with an imperative or a noun.
+fn assert_plain(owner: &str, line: Option<&clap::builder::StyledStr>) {
+    let line = line.unwrap_or_else(|| panic!("{owner} has no help")).to_string();
+    assert!(line.chars().count() <= LONGEST_LINE, "{owner}: {} characters: {line}", line.chars().count());
+    assert!(!line.contains('\n') && !line.ends_with('.'), "{owner}: {line}");
+    let first = line.split_whitespace().next().unwrap_or_default();
+    assert!(first.starts_with(|c: char| c.is_ascii_uppercase()), "{owner}: {line}");
+    assert!(!NO_FIRST_WORDS.contains(&first), "{owner}: {line}");
+}
+
+#[test]
+fn help_lines_are_short_and_plain() {
+    let root = definition();
+    for verb in [vec![&root], verbs(&root)].concat() {
+        let name = verb.get_name();
+        assert_plain(name, verb.get_about());
+        for flag in verb.get_arguments().filter(|flag| !flag.is_hide_set()) {
+            assert_plain(&format!("{name} {}", flag.get_id()), flag.get_help());
+            let values = flag.get_possible_values();
+            for value in values.iter().filter(|value| value.get_help().is_some()) {
+                let owner = format!("{name} {} {}", flag.get_id(), value.get_name());
+                assert_plain(&owner, value.get_help());
+            }
+        }
+    }
+}
+
+/// Returns the error for a command line.
+fn error(line: &[&str]) -> String {
+    words(&[&["tenure"], line].concat()).expect_err("an error").to_string()
+}
+
+#[test]
+fn errors_of_values_say_what_to_write() {
+    for (line, advice) in [
+        (&["ps", "--limit", "few"][..], "'few' for '--limit <N>': write a whole number, as in 20"),
+        (&["ps", "--limit", "99999999999999999999"], "the number is too large"),
+        (
+            &["resize", "3f2a", "wide"],
+            "'wide' for '<COLSxROWS>': write columns and rows from 1 to 65535, as in 120x30",
+        ),
+        (&["resize", "3f2a", "0x30"], "write columns and rows from 1 to 65535, as in 120x30"),
+        (&["run", "--cpus", "x", "true"], "write a number of CPUs, as in 2 or 0.5"),
+        (&["run", "--rlimit", "x=1", "true"], "unknown limit \"x\": use as, cpu, nproc"),
+        (&["send-keys", "3f2a"], "no keys to send: name at least one"),
+    ] {
+        let error = error(line);
+        assert!(error.contains(advice), "{line:?}: {error}");
     }
 }
 
@@ -64,7 +139,7 @@ fn exec_takes_a_command_or_a_request_in_json() {
     let Ok(Command::Exec(args)) =
         read(&["--yield", "1m", "--env", "A=b=c", "--ask", "on-miss", "--", "ls", "-l"])
     else {
-        panic!("it is not understood")
+        panic!("not parsed")
     };
     assert_eq!(args.command, ["ls", "-l"]);
     assert_eq!(args.env, [("A".to_owned(), "b=c".to_owned())]);
@@ -83,7 +158,7 @@ fn exec_takes_a_command_or_a_request_in_json() {
 }
 
 #[test]
-fn what_is_common_to_all_actions_stands_anywhere() {
+fn common_flags_of_process_may_stand_anywhere() {
     for line in [
         &["process", "--session", "s", "--json", "kill", "3f2"][..],
         &["process", "kill", "3f2", "--json", "--session", "s"],
@@ -96,7 +171,7 @@ fn what_is_common_to_all_actions_stands_anywhere() {
 }
 
 #[test]
-fn approvals_and_the_allowlist_are_listed_unless_told_otherwise() {
+fn approvals_and_allowlist_list_by_default() {
     let approvals = |line: &[&str]| match words(&[&["tenure", "approvals"], line].concat()) {
         Ok(Command::Approvals(args)) => Some(args),
         _ => None,
@@ -108,14 +183,14 @@ fn approvals_and_the_allowlist_are_listed_unless_told_otherwise() {
     assert!(matches!(two, Some(ApprovalsVerb::Deny(which)) if which.ids == ["a", "b"]));
     assert!(approvals(&["allow-once"]).is_none());
     let Ok(Command::Allowlist(args)) = words(&["tenure", "allowlist", "add", "git", "--args", "-v"]) else {
-        panic!("it is not understood")
+        panic!("not parsed")
     };
     assert!(matches!(args.verb, Some(AllowlistVerb::Add(what)) if what.args.as_deref() == Some("-v")));
     assert!(words(&["tenure", "allowlist", "remove"]).is_err());
 }
 
 #[test]
-fn acp_lists_its_sessions_unless_told_otherwise() {
+fn acp_lists_sessions_by_default() {
     let acp = |line: &[&str]| match words(&[&["tenure", "acp"], line].concat()) {
         Ok(Command::Acp(args)) => Some(args),
         _ => None,

@@ -1,4 +1,4 @@
-//! The values of options, and how they are read.
+//! Types and parsers of the values of flags.
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -10,21 +10,32 @@ use tenure_core::resources::Rlimit;
 use tenure_core::session::BadWord;
 use tenure_core::spec::{OnEscape, Orphan, Size};
 
-/// A limit as it was given; `None` is "off".
+/// A time limit of the command line; `None` is "off".
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(pub(crate) Option<Duration>);
 
+/// Parses a time limit.
 pub(super) fn limit(text: &str) -> Result<Limit, duration::BadDuration> {
     duration::parse(text).map(Limit)
 }
 
+/// Parses the size of a terminal.
 pub(super) fn size(text: &str) -> Result<Size, String> {
-    let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
-    let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
-    Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
+    let wrong = || "write columns and rows from 1 to 65535, as in 120x30".to_owned();
+    let (cols, rows) = text.split_once('x').ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
+    Size::new(number(cols)?, number(rows)?).map_err(|_| wrong())
 }
 
-/// One of these words of sessions: help, completions and errors list them.
+/// Parses a number that is not negative.
+pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().map_err(|_| {
+        if is_number { "the number is too large" } else { "write a whole number, as in 20" }.to_owned()
+    })
+}
+
+/// Returns a parser of one of these words, which help, completions and errors list.
 pub(super) fn word<T>(all: &[T], word: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: FromStr<Err = BadWord> + Copy + Send + Sync + 'static,
@@ -33,9 +44,9 @@ where
         .try_map(|text| text.parse::<T>())
 }
 
-/// CPUs, as in 1.5, in thousandths.
+/// Parses a number of CPUs, as in 1.5, into thousandths.
 pub(super) fn cpus(text: &str) -> Result<u32, String> {
-    let wrong = || "write how many CPUs, as in 2 or 0.5".to_owned();
+    let wrong = || "write a number of CPUs, as in 2 or 0.5".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = format!("{part:0<3}");
     let thousandths: u32 = digits.get(..3).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
@@ -43,20 +54,21 @@ pub(super) fn cpus(text: &str) -> Result<u32, String> {
     whole.checked_mul(1000).and_then(|n| n.checked_add(thousandths)).ok_or_else(wrong)
 }
 
-/// A limit of the system for each process, as in `nofile=1024`.
+/// Parses a system limit, as in `nofile=1024`.
 pub(super) fn rlimit(text: &str) -> Result<(Rlimit, u64), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, as in nofile=1024")?;
-    let name = serde_json::from_value(name.into())
-        .map_err(|_| "the names are as, cpu, nproc, fsize, nofile, core, stack and memlock".to_owned())?;
-    Ok((name, tenure_settings::size(value)?))
+    let limit = serde_json::from_value(name.into()).map_err(|_| {
+        format!("unknown limit {name:?}: use as, cpu, nproc, fsize, nofile, core, stack or memlock")
+    })?;
+    Ok((limit, tenure_settings::size(value)?))
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum ActivityArg {
-    /// Output alone.
+    /// Output only.
     #[default]
     Output,
-    /// Output, or use of CPU or I/O by the tree.
+    /// Output, or CPU or I/O use of the tree.
     Cpu,
 }
 
@@ -71,12 +83,12 @@ impl From<ActivityArg> for Activity {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum OnEscapeArg {
-    /// It is ended and the run has failed.
+    /// End it; the run has failed, with exit code 122.
     #[default]
     Fail,
-    /// It is ended and the run keeps its own ending.
+    /// End it; the run keeps its own exit code.
     Reap,
-    /// It is a declared daemon: it becomes a run of its own.
+    /// Let it continue as a run of its own.
     Allow,
 }
 
@@ -92,10 +104,10 @@ impl From<OnEscapeArg> for OnEscape {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum OrphanArg {
-    /// It is ended as owner-lost.
+    /// End the run, with exit code 123.
     #[default]
     Terminate,
-    /// It goes on.
+    /// Let the run continue.
     Keep,
 }
 
@@ -110,10 +122,10 @@ impl From<OrphanArg> for Orphan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinArg {
-    /// The caller's own: a file, pipe or socket as it is, a terminal by copying.
+    /// This command's stdin; a terminal is copied.
     Inherit,
-    /// Open, for `tenure write`.
+    /// Open pipe, for `tenure write`.
     Open,
-    /// At its end from the start.
+    /// Empty.
     Closed,
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
         _ => settings::load_to_look()?,
     };
     match verb {
-        SessionsVerb::Import(_) if args.who.requester.is_some() => {
+        SessionsVerb::Import(_) if args.requester.acting_as.is_some() => {
             return Err(Failure::refused("a session cannot import others: leave out --as"));
         }
         SessionsVerb::Import(import) => return sessions_import::run(import, args.json),

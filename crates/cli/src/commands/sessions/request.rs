@@ -46,9 +46,9 @@ fn about(action: Action, key: &str) -> SessionsRequest {
 /// The same as whoever it is that asks.
 fn asked_by(args: &SessionsArgs, request: SessionsRequest) -> SessionsRequest {
     SessionsRequest {
-        requester: args.who.requester.clone(),
-        visibility: args.who.visibility,
-        sandboxed: args.who.sandboxed.then_some(true),
+        requester: args.requester.acting_as.clone(),
+        visibility: args.requester.visibility,
+        sandboxed: args.requester.sandboxed.then_some(true),
         ..request
     }
 }

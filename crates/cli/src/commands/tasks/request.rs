@@ -23,9 +23,9 @@ pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
         }
     };
     TasksRequest {
-        requester: args.who.requester.clone(),
-        visibility: args.who.visibility,
-        sandboxed: args.who.sandboxed.then_some(true),
+        requester: args.requester.acting_as.clone(),
+        visibility: args.requester.visibility,
+        sandboxed: args.requester.sandboxed.then_some(true),
         ..request
     }
 }

@@ -1,4 +1,4 @@
-//! The words that Tenure starts itself with.
+//! The command lines that Tenure starts its own processes with.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -6,18 +6,22 @@ use tenure_core::ids::NurseryId;
 
 #[derive(Debug, Args)]
 pub(crate) struct NurseryArgs {
+    /// Id of the nursery.
     pub(crate) id: NurseryId,
+    /// State root.
     pub(crate) state: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KeeperArgs {
+    /// Id of the nursery.
     pub(crate) nursery: NurseryId,
 }
 
 impl NurseryArgs {
-    /// A nursery's heap is every keeper's: the parser would leave it in pieces.
-    pub(super) fn as_tenure_writes_them() -> Option<Self> {
+    /// Reads this process's command line without the parser. Keepers inherit the nursery's heap, which the parser would
+    /// fragment.
+    pub(super) fn read_without_parser() -> Option<Self> {
         let mut words = std::env::args_os().skip(1);
         if words.next()? != "nursery" {
             return None;
