@@ -45,14 +45,29 @@ pub(crate) fn parse() -> Parsed {
     }
 }
 
-/// Shortens an error to the message and the similar word, without the usage.
+/// Shortens an error to one line: the message, and the word that was probably meant. The usage is left to `--help`.
 fn one_line(text: &str) -> String {
     let body = text.strip_prefix("error: ").unwrap_or(text);
     let lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let (tips, message): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("tip:"));
-    let similar = tips.iter().find(|tip| tip.contains("similar")).map(|tip| tip.replace("tip: ", "; "));
-    format!("{}{} (see --help)", message.join(" "), similar.unwrap_or_default())
+    let similar = tips.iter().find(|tip| tip.contains("similar")).and_then(|tip| tip.rsplit_once(": "));
+    let similar = similar.map_or(String::new(), |(_, word)| format!("; did you mean {word}?"));
+    format!("{}{similar} (see --help)", plain(&message.join(" ")))
+}
+
+/// Rewrites the parser's message in plain words.
+fn plain(message: &str) -> String {
+    for (theirs, ours) in [
+        ("unrecognized subcommand ", "unknown verb "),
+        ("the following required arguments were not provided: ", "missing "),
+    ] {
+        if let Some(rest) = message.strip_prefix(theirs) {
+            return format!("{ours}{rest}");
+        }
+    }
+    let values = message.strip_suffix(']').and_then(|text| text.rsplit_once(" [possible values: "));
+    values.map_or(message.to_owned(), |(what, values)| format!("{what}: use one of {values}"))
 }
 
 /// Parses the words of a command line.
@@ -67,4 +82,25 @@ fn from_words<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> 
 #[cfg(test)]
 pub(crate) fn words(words: &[&str]) -> Result<Command, clap::Error> {
     from_words(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_in_plain_words() {
+        for (line, said) in [
+            (&["cance"][..], "unknown verb 'cance'; did you mean 'cancel'? (see --help)"),
+            (&["wait"], "missing <ID>... (see --help)"),
+            (
+                &["run", "--on-escape", "x", "true"],
+                "invalid value 'x' for '--on-escape <WHAT>': use one of fail, reap, allow (see --help)",
+            ),
+            (&["ps", "--stat"], "unexpected argument '--stat' found; did you mean '--state'? (see --help)"),
+        ] {
+            let error = words(&[&["tenure"], line].concat()).unwrap_err();
+            assert_eq!(one_line(&error.to_string()), said);
+        }
+    }
 }
