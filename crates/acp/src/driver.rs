@@ -192,9 +192,7 @@ impl<H: Host> Driver<H> {
     /// Handles a message, of which `cut_bytes` bytes were left out. An incomplete request is refused without any effect.
     fn hear_message(&mut self, message: Message, cut_bytes: u64) {
         if cut_bytes > 0 {
-            self.note_loss(&format!(
-                "a message of the agent is too long: {cut_bytes} bytes were left out"
-            ));
+            self.note_loss(&format!("a message of the agent is too long: {cut_bytes} bytes were left out"));
             if let Message::Request { id, method, .. } = message {
                 let why = format!("the request {method:?} is too long: the maximum is {LONGEST} bytes");
                 let answer = Err(Error::invalid_request().data(Value::String(why)));

@@ -23,17 +23,11 @@ pub(crate) enum Order {
         reply: oneshot::Sender<Answer>,
     },
     /// Reply with the response to a request of an earlier driver.
-    Await {
-        id: i64,
-        reply: oneshot::Sender<Answer>,
-    },
+    Await { id: i64, reply: oneshot::Sender<Answer> },
     /// Cancel the turn.
     Cancel(SessionId),
     /// Reply when the replay of the recorded messages is over.
-    AwaitReplay {
-        recorded: Messages,
-        reply: oneshot::Sender<()>,
-    },
+    AwaitReplay { recorded: Messages, reply: oneshot::Sender<()> },
     /// Record that the agent fails to load conversations reliably.
     NoteBadLoad,
 }

@@ -106,13 +106,12 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
             (PromptGoes::Argument, true) | (PromptGoes::Stdin, false) => {}
         }
         if (key == "resume") != holds(Place::Session) {
-            return Err(table
-                .bad(key, "{session} must be in resume and nowhere else: it is the session to resume"));
+            return Err(
+                table.bad(key, "{session} must be in resume and nowhere else: it is the session to resume")
+            );
         }
         if !agent.extra.is_empty() && !arguments.contains(&Argument::Extra) {
-            return Err(
-                table.bad(key, format!("it has no {EXTRA}: put it where the arguments of extra go"))
-            );
+            return Err(table.bad(key, format!("it has no {EXTRA}: put it where the arguments of extra go")));
         }
     }
     if agent.terminal == Terminal::Pty && agent.prompt == PromptGoes::Stdin {

@@ -159,10 +159,12 @@ fn metrics() -> String {
     table(["metric", "kind", "meaning"], source.split(".register(").skip(1).map(row))
 }
 
-/// The pause points, in the order in which a run passes them.
+/// The pause points: those of a run in the order in which it passes them, then those of a state root and of a daemon.
 fn pause_points() -> String {
-    let rows = tenure_os::pause::POINTS.iter().map(|point| {
+    use tenure_os::pause::{DAEMON_POINTS, POINTS};
+    let rows = POINTS.iter().chain(&DAEMON_POINTS).map(|point| {
         let (process, place) = point.split_once('-').expect("a process and a place");
+        let process = if process == "instance" { "first user of a state root" } else { process };
         [code(point), process.to_owned(), place.replace('-', " ")]
     });
     table(["pause point", "process", "place"], rows)

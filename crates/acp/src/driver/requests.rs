@@ -51,8 +51,7 @@ impl<H: Host> Driver<H> {
             let Want::Permission(wanted) = asked.want() else { continue };
             let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
             let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
-            let told =
-                Some(json!({ "outcome": "reject", "by": "the agent changed it before the answer" }));
+            let told = Some(json!({ "outcome": "reject", "by": "the agent changed it before the answer" }));
             self.answer(&asked.id, Reply { answer: Ok(raw(&RequestPermissionResponse::new(outcome))), told });
             self.host.withdraw(&asked);
         }

@@ -60,7 +60,9 @@ pub(crate) async fn let_go_of(
         agents.supervisor.cancel_run(&row, false, &who).await?;
         let deadline = Instant::now() + agents.supervisor.settings.run.grace + PATIENCE;
         if agents.supervisor.wait(run, Some(deadline)).await?.ending.is_none() {
-            return Err(Refusal::wrong_state(format!("the adapter {run} does not end: see `tenure why {run}`")));
+            return Err(Refusal::wrong_state(format!(
+                "the adapter {run} does not end: see `tenure why {run}`"
+            )));
         }
     }
     agents.supervisor.registry.end_talk(run.clone(), clock::unix_ms()).await?;
@@ -165,7 +167,9 @@ pub(crate) async fn how_it_ended(agents: &Arc<Agents>, run: &RunId, name: &str) 
     let Ok(row) = agents.supervisor.wait(run, Some(Instant::now() + PATIENCE)).await else {
         return (None, format!("{name} has ended; its exit status is unknown"));
     };
-    let Some(ending) = &row.ending else { return (None, format!("{name} has no recorded end: see `tenure why {run}`")) };
+    let Some(ending) = &row.ending else {
+        return (None, format!("{name} has no recorded end: see `tenure why {run}`"));
+    };
     let mut text = match ending.termination.reason {
         Reason::SpawnError => {
             let description =

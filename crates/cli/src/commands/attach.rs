@@ -73,7 +73,9 @@ pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
     let id = print::short(dir.id().as_str());
     let ending = match seat.left {
         None | Some(Left::Detached) => {
-            complain(format_args!("detached from run {id}, which goes on: `tenure attach {id}` attaches again"));
+            complain(format_args!(
+                "detached from run {id}, which goes on: `tenure attach {id}` attaches again"
+            ));
             return Ok(0);
         }
         Some(Left::Unrecorded(why)) => return Err(Failure::unknown(why)),

@@ -14,7 +14,10 @@ pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
     let mut keeper = dial(dir)?.ok_or_else(|| ended(dir))?;
     if !keeper.understands(&KeeperRequest::Type) {
         let why = "the keeper is of an older version and accepts no keys";
-        return Err(Failure::refused(format!("{why}: `tenure write {}` writes to the run's stdin", dir.id())));
+        return Err(Failure::refused(format!(
+            "{why}: `tenure write {}` writes to the run's stdin",
+            dir.id()
+        )));
     }
     bytes.chunks(CHUNK).try_for_each(|chunk| put(&mut keeper, chunk))
 }

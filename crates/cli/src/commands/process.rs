@@ -21,7 +21,11 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
             (None, reach::wait(reach::needed(&settings::load_to_look()?)?.process(&request))?)
         }
         (Some(action), None) => (Some(action), done(action, args.session.as_ref())?),
-        (Some(_), Some(_)) => return Err(Failure::usage("--json-in already contains the action: leave out the verb (see --help)")),
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--json-in already contains the action: leave out the verb (see --help)",
+            ));
+        }
         (None, None) => {
             return Err(Failure::usage("no action given: use one, as in `tenure process list` (see --help)"));
         }

@@ -48,7 +48,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
 
     async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
         let too_large = || {
-            Refusal::too_large(format!("the request body is too large: the limit is {} bytes", super::MAX_BODY))
+            Refusal::too_large(format!(
+                "the request body is too large: the limit is {} bytes",
+                super::MAX_BODY
+            ))
         };
         if request.body().size_hint().lower() > super::MAX_BODY as u64 {
             return Err(too_large().into());

@@ -113,10 +113,7 @@ pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Fail
     let reply = reach::wait(client.sessions(&about(Action::Status, key.to_owned())))?;
     let Some(turn) = reply.session.and_then(|session| session.active_turn) else {
         let how = "`tenure acp history` shows the earlier ones";
-        return Err(Failure::refused(format!(
-            "no turn is running in session {}: {how}",
-            print::plain(key)
-        )));
+        return Err(Failure::refused(format!("no turn is running in session {}: {how}", print::plain(key))));
     };
     let mut since = u64::MAX;
     let mut after = None;
@@ -274,8 +271,7 @@ impl Prompt<'_> {
 
 /// Converts a turn's time limit. Only the agent's description can switch the limit off.
 fn millis(Limit(limit): Limit) -> Result<u64, Failure> {
-    let none =
-        "a session needs a time limit: agents.NAME.acp.timeout = \"0\" in config.toml allows turns without one";
+    let none = "a session needs a time limit: agents.NAME.acp.timeout = \"0\" in config.toml allows turns without one";
     let limit = limit.ok_or_else(|| Failure::usage(none))?;
     Ok(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
 }

@@ -171,11 +171,7 @@ fn unmanaged(manager: Manager, scope: Scope) -> Option<String> {
 }
 
 fn advice(scope: Scope) -> &'static str {
-    if scope == Scope::System && !host::is_root() {
-        "; install a system unit as root"
-    } else {
-        ""
-    }
+    if scope == Scope::System && !host::is_root() { "; install a system unit as root" } else { "" }
 }
 
 fn user() -> String {

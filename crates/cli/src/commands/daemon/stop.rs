@@ -72,7 +72,9 @@ fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result
     let mut unanswered = 0;
     while client.lock_holder().is_some_and(|holder| holder.pid == pid) {
         if clock::awake() > deadline {
-            return Err(Failure::refused("the daemon has not exited yet: `tenure daemon status` shows its state"));
+            return Err(Failure::refused(
+                "the daemon has not exited yet: `tenure daemon status` shows its state",
+            ));
         }
         if clock::awake() >= next_probe {
             match reach::try_wait(client.probe())? {

@@ -63,7 +63,9 @@ fn write(args: &WriteArgs, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Fail
     let data = match text(args.data.as_ref(), piped)? {
         Some(data) => data,
         None if args.eof => String::new(),
-        None => return Err(Failure::usage("nothing to write: give the data or pipe it in; --eof closes stdin")),
+        None => {
+            return Err(Failure::usage("nothing to write: give the data or pipe it in; --eof closes stdin"));
+        }
     };
     let writing =
         |data: &str| ProcessRequest { data: Some(data.to_owned()), ..about(Action::Write, &args.id) };

@@ -20,7 +20,7 @@ fn the_daemon_starts_on_first_use_and_reports_its_status() {
     let (second, _) = run_cli(&install, &["daemon", "start"], 0);
     assert_eq!(first, second, "it is the same");
     let (out, _) = run_cli(&install, &["daemon", "status"], 0);
-    assert!(out.starts_with("ok for ") && out.contains("0 runs held") && out.contains("tenure.db"), "{out}");
+    assert!(out.starts_with("ok for ") && out.contains("0 live runs") && out.contains("tenure.db"), "{out}");
     let (out, _) = run_cli(&install, &["daemon", "status", "--json"], 0);
     let status: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((&status["running"], &status["status"]), (&true.into(), &"ok".into()));
@@ -56,7 +56,7 @@ fn show_describes_a_run_in_words() {
     let (out, _) = run_cli(&install, &["metrics"], 0);
     assert!(out.contains("tenure_run_spawn_total 1\n"), "{out}");
     let (out, _) = run_cli(&install, &["reap", "--dry-run"], 0);
-    assert_eq!(out, "every recorded run has ended or is held\n");
+    assert_eq!(out, "no orphaned runs\n");
     run_cli(&install, &["rm", &id], 0);
     run_cli(&install, &["show", &id], 4);
 }

@@ -215,7 +215,7 @@ fn a_call_whose_daemon_died_still_yields_and_still_ends_with_its_caller() {
     let id = ready(&fixture);
     let killed = fixture.kill();
     assert_eq!(caller.code(), 0, "{}", caller.err());
-    assert!(caller.err().contains(&format!("it goes on as run {id}")), "{}", caller.err());
+    assert!(caller.err().contains(&format!("the command goes on as run {id}")), "{}", caller.err());
     fixture.wait_next_daemon(killed);
     fixture.cancel(&id);
     let mut caller = fixture.start(&["exec", "--yield", "2m", "--", &fixture.actor(), "sleep"]);

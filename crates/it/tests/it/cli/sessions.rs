@@ -100,7 +100,8 @@ fn a_page_says_how_to_see_the_next() {
     let keys: Vec<String> = (0..3).map(|_| spawn(&fixture, "worker", &[])).collect();
     let (out, err) = run_cli(&fixture, &["sessions", "list", "--limit", "2"], 0);
     assert!(out.contains(&keys[2]) && out.contains(&keys[1]) && !out.contains(&keys[0]), "{out}");
-    let after = err.split("--after ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cursor");
+    let after =
+        err.split("--after ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a cursor");
     let (out, err) = run_cli(&fixture, &["sessions", "list", "--limit", "2", "--after", after], 0);
     assert!(out.contains(&keys[0]) && !out.contains(&keys[1]) && err.is_empty(), "{out} / {err}");
     fixture.finish();

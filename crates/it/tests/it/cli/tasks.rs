@@ -128,7 +128,8 @@ fn lists_are_filtered_and_paged() {
     assert_eq!(runs(&fixture, &["list", "--owner", "agent:nobody:1"]), [""; 0]);
     let (out, err) = run_tasks(&fixture, &["list", "--limit", "2"], 0);
     assert_eq!(out.lines().count(), 3, "{out}");
-    let after = err.split("--after ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cursor");
+    let after =
+        err.split("--after ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a cursor");
     let after = after.trim_matches('\'');
     assert_eq!(runs(&fixture, &["list", "--limit", "2", "--after", after]), [done.as_str()]);
     live.iter().for_each(|run| fixture.cancel(run));

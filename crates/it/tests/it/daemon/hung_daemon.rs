@@ -41,8 +41,10 @@ fn warden_of(daemon: &HeldProcess) -> HeldProcess {
 /// The warden that a daemon has started after its own was killed.
 fn second_warden(daemon: &HeldProcess) -> HeldProcess {
     eventually("another warden", || {
-        let children = proc::children(daemon.pid);
-        HeldProcess::hold(children.into_iter().find(|&pid| proc::name(pid) == "tenure-warden")?)
+        let mut wardens =
+            proc::children(daemon.pid).into_iter().filter(|&pid| proc::name(pid) == "tenure-warden");
+        // A killed one that the daemon has not reaped yet is still a child.
+        wardens.find_map(|pid| HeldProcess::hold(pid).filter(|warden| !warden.is_dead()))
     })
 }
 
@@ -204,9 +206,7 @@ fn stop_kills_a_daemon_that_hangs_after_it_agreed_to_exit() {
     fixture.wait_for_output(&id, "ready");
     let daemon = fixture.daemon();
     let mut stop = fixture.start(&["daemon", "stop", "--cancel-runs"]);
-    eventually("the daemon ends its runs", || {
-        (fixture.show(&id)["state"] == "exiting").then_some(())
-    });
+    eventually("the daemon ends its runs", || (fixture.show(&id)["state"] == "exiting").then_some(()));
     daemon.stop();
     // A daemon that hangs for good: it is stopped again after each SIGCONT.
     within(WAIT_LIMIT, "its end", || {
@@ -217,7 +217,11 @@ fn stop_kills_a_daemon_that_hangs_after_it_agreed_to_exit() {
     });
     let_end(&fixture, &id);
     assert_eq!(stop.code(), 0, "{}", stop.err());
-    assert!(stop.err().contains(&format!("the daemon (pid {}) does not answer", daemon.pid)), "{}", stop.err());
+    assert!(
+        stop.err().contains(&format!("the daemon (pid {}) does not answer", daemon.pid)),
+        "{}",
+        stop.err()
+    );
     assert_eq!(fixture.serving_pid(), None, "no other was started");
     fixture.start_daemon();
     assert_eq!(fixture.wait(&id), 123);

@@ -164,7 +164,7 @@ fn a_suspended_keeper_is_left_alone_and_resumed_when_it_answers() {
     keeper.send(Signal::CONT);
     served.assert_judged(&run, &["retry-later", "resume"]);
     let plan = served.install.tenure(&["reap", "--dry-run"]);
-    assert_eq!(String::from_utf8_lossy(&plan.stdout), "every recorded run has ended or is held\n");
+    assert_eq!(String::from_utf8_lossy(&plan.stdout), "no orphaned runs\n");
     served.install.cancel(&run);
     assert_eq!(served.ending(&run)["reason"], "manual-cancel");
 }

@@ -90,7 +90,10 @@ mod tests {
         ];
         assert_eq!(lines(&systemd(Scope::User, false, "me")), user);
         let linger = systemd(Scope::User, false, "me").pop().unwrap();
-        assert!(!linger.needed && linger.otherwise.contains("last session"), "a failure is reported and ignored");
+        assert!(
+            !linger.needed && linger.otherwise.contains("last session"),
+            "a failure is reported and ignored"
+        );
     }
 
     #[test]

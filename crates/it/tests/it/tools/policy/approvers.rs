@@ -56,7 +56,7 @@ fn no_process_of_a_run_can_answer_or_change_the_allowlist() {
                     &json!({}),
                 );
                 assert!(
-                    said.starts_with("HTTP/1.1 403") && said.contains("a person can"),
+                    said.starts_with("HTTP/1.1 403") && said.contains("only an operator can"),
                     "{session:?}: {said}"
                 );
             }

@@ -149,7 +149,7 @@ fn the_callers_path_does_not_resolve_bare_program_names() {
     std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), body.as_bytes()).expect("write");
     let said = child.wait_with_output().expect("an end");
     assert_eq!(said.status.code(), Some(1), "{said:?}");
-    assert!(String::from_utf8_lossy(&said.stderr).contains("process is no field"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("\"process\" is not allowed"), "{said:?}");
 
     let mut mcp = tenure_it::mcp_client::Client::of(&fixture.served.install, &[]);
     let why = mcp.refused("exec", &request);
