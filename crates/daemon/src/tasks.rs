@@ -9,15 +9,17 @@
 //! callers who wait see the end first, and hands it to a webhook or runs the channel's command as a run. A notice that no channel
 //! accepts waits for the owner's next turn, which the registry begins with it.
 
+mod call;
 mod ending;
 mod looking;
 mod progress;
 
 use crate::daemon::Daemon;
+use call::{Lookup, TasksCall};
 use std::sync::Arc;
 use tenure_agents::sessions::Asker;
 use tenure_core::task::{NotifyPolicy, TaskRow};
-use tenure_core::tools::tasks::{Action, Maintenance, TaskFinding, TasksReply, TasksRequest};
+use tenure_core::tools::tasks::{Maintenance, TaskFinding, TasksReply, TasksRequest};
 use tenure_os::clock;
 use tenure_store::Tracked;
 use tenure_supervisor::Refusal;
@@ -34,39 +36,40 @@ impl Daemon {
         who: &Requester,
     ) -> Result<TasksReply, Refusal> {
         let asker = self.agents.asker(&request, who).await?;
-        match request.action {
-            Action::List => self.list_tasks(&request, &asker).await,
-            Action::Show => self.show_task(&request, &asker).await,
-            Action::Notify => self.set_policy(&request, &asker).await,
-            Action::Cancel => {
+        match TasksCall::read(request)? {
+            TasksCall::List { query, owner } => self.list_tasks(query, owner, &asker).await,
+            TasksCall::Show(lookup) => self.show_task(&lookup, &asker).await,
+            TasksCall::Notify { lookup, policy } => self.set_policy(&lookup, policy, &asker).await,
+            TasksCall::Cancel(lookup) => {
                 // Whoever stops waiting has it cancelled all the same.
                 let (daemon, who) = (Arc::clone(self), who.clone());
-                let doing = tokio::spawn(async move { daemon.cancel_task(&request, &asker, &who).await });
+                let doing = tokio::spawn(async move { daemon.cancel_task(&lookup, &asker, &who).await });
                 doing.await.map_err(Refusal::internal)?
             }
-            Action::Retry => self.retry_task(&request, &asker).await,
-            Action::Acknowledge => self.acknowledge(&request, &asker).await,
-            Action::Audit => self.audit(&asker).await,
-            Action::Reset => self.reset_tasks(request.apply.unwrap_or(false), &asker).await,
-            Action::Maintenance => self.maintain(request.apply.unwrap_or(false), &asker).await,
+            TasksCall::Retry(lookup) => self.retry_task(&lookup, &asker).await,
+            TasksCall::Acknowledge(lookup) => self.acknowledge(&lookup, &asker).await,
+            TasksCall::Audit => self.audit(&asker).await,
+            TasksCall::Reset { apply } => self.reset_tasks(apply, &asker).await,
+            TasksCall::Maintenance { apply } => self.maintain(apply, &asker).await,
         }
     }
 
     /// Has something else of a task told from now on.
-    async fn set_policy(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let Some(policy) = request.policy else {
-            let words: Vec<&str> = NotifyPolicy::ALL.iter().map(|policy| policy.word()).collect();
-            return Err(Refusal::invalid(format!("policy is missing: it is one of {}", words.join(", "))));
-        };
-        let task = self.told_task(request, asker).await?;
+    async fn set_policy(
+        &self,
+        lookup: &Lookup,
+        policy: NotifyPolicy,
+        asker: &Asker,
+    ) -> Result<TasksReply, Refusal> {
+        let task = self.told_task(lookup, asker).await?;
         let row = self.supervisor.registry.set_policy(task.id.clone(), policy, clock::unix_ms()).await?;
         self.supervisor.events.notify_followers();
         row.map(shown).ok_or_else(|| no_such_task(task.id.as_str()))
     }
 
     /// Has the owner told again what nobody took.
-    async fn retry_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.told_task(request, asker).await?;
+    async fn retry_task(&self, lookup: &Lookup, asker: &Asker) -> Result<TasksReply, Refusal> {
+        let task = self.told_task(lookup, asker).await?;
         if self.supervisor.registry.retry_notices(task.id.clone(), clock::unix_ms()).await? == 0 {
             return Err(Refusal::wrong_state(format!(
                 "task {} has no notice to try again: its delivery is {}",
@@ -78,8 +81,8 @@ impl Daemon {
     }
 
     /// Somebody who listens to events has heard how a task ended.
-    async fn acknowledge(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.told_task(request, asker).await?;
+    async fn acknowledge(&self, lookup: &Lookup, asker: &Asker) -> Result<TasksReply, Refusal> {
+        let task = self.told_task(lookup, asker).await?;
         if !task.status.is_terminal() {
             let why = format!("task {} is {}: there is no end to acknowledge yet", task.id, task.status);
             return Err(Refusal::wrong_state(why));

@@ -10,6 +10,7 @@
 //! is the notice `supervisor/exec_notice`, which the notifier delivers after callers that were about to see the end have seen it. A reply counts as read when it was written
 //! (`http/receipt`, `mcp`).
 
+mod call;
 mod end;
 mod exec;
 mod input;

@@ -4,7 +4,7 @@ use crate::Approvals;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::problem::Code;
-use tenure_core::tools::{Action, Listed, POLL_MS, ProcessReply, ProcessRequest, Status, Waiting};
+use tenure_core::tools::{Listed, POLL_MS, ProcessReply, Status, Waiting};
 use tenure_os::clock;
 use tenure_store::{ApprovalRow, ApprovalState};
 use tenure_supervisor::Refusal;
@@ -18,6 +18,20 @@ const RETRY_MS: u64 = 10_000;
 
 /// How many are listed.
 const MOST_LISTED: usize = 200;
+
+/// An action of `process` on a command that waits for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingAction {
+    /// Wait for its start.
+    Poll {
+        /// The longest wait.
+        timeout_ms: Option<u64>,
+    },
+    /// Withdraw it.
+    Withdraw,
+    /// Anything else, which needs a run.
+    Other,
+}
 
 /// What is known of an id that is no run's.
 pub enum Pending {
@@ -34,21 +48,21 @@ impl Approvals {
     pub async fn about_question(
         self: &Arc<Self>,
         text: &str,
-        request: &ProcessRequest,
+        action: PendingAction,
         who: &Requester,
     ) -> Result<Pending, Refusal> {
         let Some(row) = self.find_approval(text, who).await? else { return Ok(Pending::Unknown) };
         let id = row.approval.id.clone();
-        match request.action {
-            Action::Poll => {
-                let wait = request.timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
+        match action {
+            PendingAction::Poll { timeout_ms } => {
+                let wait = timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
                 self.poll_question(text, who, Instant::now() + wait).await
             }
-            Action::Kill | Action::Remove => {
+            PendingAction::Withdraw => {
                 may_withdraw(&row, who)?;
                 self.withdraw(&row, who).await
             }
-            _ => {
+            PendingAction::Other => {
                 let starts = self.may_start(&row);
                 if self.supervisor.registry.run(id.clone()).await?.is_some() {
                     return Ok(Pending::Started);

@@ -1,21 +1,21 @@
 //! Cancelling a task: what it tracks is ended on the same path as always, and that end is the task's.
 
+use super::call::Lookup;
 use super::shown;
 use crate::daemon::Daemon;
 use std::sync::Arc;
 use tenure_agents::sessions::Asker;
 use tenure_core::ids::check_prefix;
 use tenure_core::task::{Status, TaskRow};
-use tenure_core::tools::tasks::{TasksReply, TasksRequest};
+use tenure_core::tools::tasks::TasksReply;
 use tenure_os::{clock, pause};
 use tenure_store::{CancelAsked, TaskQuery};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 
 /// Refuses a short prefix of a task's or its run's id. A session's key is never a prefix.
-fn check_lookup(request: &TasksRequest, task: &TaskRow) -> Result<(), Refusal> {
-    let text = request.lookup.as_deref().unwrap_or_default();
-    let is_key = [&task.owner, &task.child].into_iter().flatten().any(|key| key.as_str() == text);
+fn check_lookup(Lookup(text): &Lookup, task: &TaskRow) -> Result<(), Refusal> {
+    let is_key = [&task.owner, &task.child].into_iter().flatten().any(|key| key.as_str() == *text);
     if is_key { Ok(()) } else { check_prefix(text).map_err(Refusal::short_id) }
 }
 
@@ -23,12 +23,12 @@ impl Daemon {
     /// Asks for the end of what a task tracks. One that is over is refused with its status.
     pub(super) async fn cancel_task(
         self: &Arc<Self>,
-        request: &TasksRequest,
+        lookup: &Lookup,
         asker: &Asker,
         who: &Requester,
     ) -> Result<TasksReply, Refusal> {
-        let task = self.own_task(request, asker).await?;
-        check_lookup(request, &task)?;
+        let task = self.own_task(lookup, asker).await?;
+        check_lookup(lookup, &task)?;
         let task = match self.supervisor.registry.ask_cancel(task.id.clone(), clock::unix_ms()).await? {
             CancelAsked::Noted(task) => *task,
             CancelAsked::NoTask => return Err(super::no_such_task(task.id.as_str())),

@@ -1,44 +1,29 @@
 //! Looking at tasks: which there are, and which one is meant. Looking changes nothing.
 
+use super::call::Lookup;
 use super::no_such_task;
 use crate::daemon::Daemon;
-use tenure_agents::sessions::{Asker, key};
+use tenure_agents::sessions::Asker;
 use tenure_core::ids::TaskId;
 use tenure_core::session::{Action, SessionKey};
 use tenure_core::task::TaskRow;
-use tenure_core::tools::tasks::{TasksReply, TasksRequest};
-use tenure_store::{Found, TaskCursor, TaskQuery, Tracked};
+use tenure_core::tools::tasks::TasksReply;
+use tenure_store::{Found, TaskQuery, Tracked};
 use tenure_supervisor::Refusal;
-
-/// How many tasks are shown at once, if nothing is said, and at most.
-const PAGE: (u64, u64) = (50, 500);
-/// How long what a task is looked up by may be.
-const LOOKUP_BYTES: usize = 512;
 
 impl Daemon {
     /// The tasks that there are for whoever asks: a session sees those that it is told of, and its own turns.
     pub(super) async fn list_tasks(
         &self,
-        request: &TasksRequest,
+        query: TaskQuery,
+        owner: Option<SessionKey>,
         asker: &Asker,
     ) -> Result<TasksReply, Refusal> {
-        let limit = request.limit.unwrap_or(PAGE.0);
-        if limit == 0 {
-            return Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1)));
-        }
-        let (owner, of) = match &request.owner {
-            Some(owner) => (Some(self.owner_seen(&key(owner)?, asker).await?), None),
+        let (owner, of) = match owner {
+            Some(owner) => (Some(self.owner_seen(&owner, asker).await?), None),
             None => (None, asker.key().cloned()),
         };
-        let query = TaskQuery {
-            statuses: request.statuses.clone(),
-            kinds: request.kind.into_iter().collect(),
-            owner,
-            child: None,
-            of,
-            after: request.after.as_deref().map(cursor).transpose()?,
-            limit: usize::try_from(limit.min(PAGE.1)).unwrap_or(1),
-        };
+        let query = TaskQuery { owner, of, ..query };
         let page = self.supervisor.registry.tasks(query).await?;
         let next = page.next.map(|at| format!("{}:{}", at.created_at_ms, at.task_id));
         Ok(TasksReply { tasks: Some(page.tasks), next, ..TasksReply::default() })
@@ -53,14 +38,9 @@ impl Daemon {
     }
 
     /// The task that is meant, if whoever asks may see it.
-    pub(super) async fn task_meant(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
-        let Some(text) = request.lookup.as_deref().filter(|text| !text.trim().is_empty()) else {
-            return Err(Refusal::invalid("lookup is missing: name a task, its run or its session"));
-        };
-        if text.len() > LOOKUP_BYTES {
-            return Err(no_such_task(text));
-        }
-        let task = match self.supervisor.registry.find_task(text.to_owned()).await? {
+    pub(super) async fn task_meant(&self, lookup: &Lookup, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let Lookup(text) = lookup;
+        let task = match self.supervisor.registry.find_task(text.clone()).await? {
             Found::One(task) => *task,
             Found::None => return Err(no_such_task(text)),
             Found::Several(ids) => {
@@ -75,12 +55,8 @@ impl Daemon {
     }
 
     /// A task, and what its owner was told of it.
-    pub(super) async fn show_task(
-        &self,
-        request: &TasksRequest,
-        asker: &Asker,
-    ) -> Result<TasksReply, Refusal> {
-        let task = self.task_meant(request, asker).await?;
+    pub(super) async fn show_task(&self, lookup: &Lookup, asker: &Asker) -> Result<TasksReply, Refusal> {
+        let task = self.task_meant(lookup, asker).await?;
         let notices = self.supervisor.registry.task_notices(task.id.clone()).await?;
         Ok(TasksReply { task: Some(task), notices: Some(notices), ..TasksReply::default() })
     }
@@ -106,8 +82,8 @@ impl Daemon {
     }
 
     /// The task that is meant, if whoever asks may decide on it: it is told of it, or the work came from it.
-    pub(super) async fn own_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
-        let task = self.task_meant(request, asker).await?;
+    pub(super) async fn own_task(&self, lookup: &Lookup, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let task = self.task_meant(lookup, asker).await?;
         let Some(own) = asker.key() else { return Ok(task) };
         if task.owner.as_ref() == Some(own) || task.child.as_ref() == Some(own) {
             return Ok(task);
@@ -119,8 +95,8 @@ impl Daemon {
     }
 
     /// The task that is meant, if whoever asks may decide on what is told of it: it is who is told.
-    pub(super) async fn told_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
-        let task = self.task_meant(request, asker).await?;
+    pub(super) async fn told_task(&self, lookup: &Lookup, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let task = self.task_meant(lookup, asker).await?;
         match (asker.key(), task.owner.as_ref().or(task.child.as_ref())) {
             (Some(own), Some(told)) if own != told => Err(Refusal::forbidden(format!(
                 "task {} is told to session {told}: what it hears is not for session {own} to say",
@@ -138,11 +114,4 @@ impl Daemon {
         let task = self.supervisor.registry.task(Tracked::Task(id.clone())).await?;
         task.ok_or_else(|| no_such_task(id.as_str()))
     }
-}
-
-fn cursor(text: &str) -> Result<TaskCursor, Refusal> {
-    let parts = text.split_once(':').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (created_at_ms, task_id) =
-        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
-    Ok(TaskCursor { created_at_ms, task_id })
 }

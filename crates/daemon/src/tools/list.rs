@@ -3,7 +3,7 @@
 use crate::daemon::Daemon;
 use std::sync::Arc;
 use tenure_core::duration;
-use tenure_core::tools::{Listed, ProcessReply, ProcessRequest, Status, TAIL_CHARS, Waiting, outcome};
+use tenure_core::tools::{Listed, ProcessReply, Status, TAIL_CHARS, Waiting, outcome};
 use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_os::clock;
 use tenure_output::text;
@@ -25,10 +25,10 @@ const LIST_TAIL: usize = 200;
 /// The runs that the requester may see, the newest first.
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
-    request: &ProcessRequest,
+    limit: Option<u64>,
     who: &Requester,
 ) -> Result<ProcessReply, Refusal> {
-    let limit = request.limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
+    let limit = limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
     let query = Query { limit: usize::try_from(limit).unwrap_or(usize::MAX), ..Query::default() };
     let (rows, next) = daemon.supervisor.list(query, who).await?;
     let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));

@@ -1,11 +1,14 @@
 //! `process log`: lines of the whole kept output, from any line on. Nothing counts as read by it.
 
-use super::process::Call;
+use super::call::LogPart;
+use super::process::FoundRun;
+use crate::daemon::Daemon;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tenure_core::ids::RunId;
 use tenure_core::tools::{ProcessReply, REPLY_CHARS};
 use tenure_output::text::{self, LineIndex, Page};
+use tenure_store::RunRow;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::run_output::output_of;
 use tenure_supervisor::run_output::reading;
@@ -37,34 +40,14 @@ impl Indexes {
     }
 }
 
-pub(super) async fn log(call: Call) -> Result<ProcessReply, Refusal> {
-    let Call { daemon, row, request, .. } = call;
-    let run = row.ticket.run_id.clone();
-    if let Some(offset) = request.byte_offset {
-        if request.offset.is_some() || request.limit.is_some() {
-            return Err(Refusal::invalid("byteOffset stands instead of offset and limit: give one of them"));
-        }
-        let (dir, over) = (output_of(&row), row.ending.is_some());
-        let read = reading(move || text::from_byte(&dir, offset, REPLY_CHARS, over)).await?;
-        let message = match read.next_offset {
-            Some(next) => format!("The output from byte {offset} on; it goes on at byteOffset {next}."),
-            None => format!("The output from byte {offset} to its end."),
-        };
-        return Ok(ProcessReply {
-            run: Some(daemon.listed(&row, 0).await),
-            output: Some(read.text),
-            truncated: Some(read.next_offset.is_some()),
-            next_offset: read.next_offset,
-            message,
-            ..ProcessReply::default()
-        });
-    }
-    let ask = text::Ask {
-        offset: request.offset,
-        limit: request.limit,
-        cap_chars: REPLY_CHARS,
-        over: row.ending.is_some(),
+pub(super) async fn log(run: FoundRun, part: LogPart) -> Result<ProcessReply, Refusal> {
+    let FoundRun { daemon, row, .. } = run;
+    let (offset, limit) = match part {
+        LogPart::Lines { offset, limit } => (offset, limit),
+        LogPart::FromByte(offset) => return log_from_byte(&daemon, &row, offset).await,
     };
+    let run = row.ticket.run_id.clone();
+    let ask = text::Ask { offset, limit, cap_chars: REPLY_CHARS, over: row.ending.is_some() };
     let (dir, mut index) = (output_of(&row), daemon.indexes.take(&run));
     let (page, index) = reading(move || text::page(&dir, &mut index, &ask).map(|page| (page, index))).await?;
     daemon.indexes.put(run, index);
@@ -79,6 +62,23 @@ pub(super) async fn log(call: Call) -> Result<ProcessReply, Refusal> {
         total_bytes: Some(page.total_bytes),
         output: Some(page.text),
         run: Some(listed),
+        ..ProcessReply::default()
+    })
+}
+
+async fn log_from_byte(daemon: &Arc<Daemon>, row: &RunRow, offset: u64) -> Result<ProcessReply, Refusal> {
+    let (dir, over) = (output_of(row), row.ending.is_some());
+    let read = reading(move || text::from_byte(&dir, offset, REPLY_CHARS, over)).await?;
+    let message = match read.next_offset {
+        Some(next) => format!("The output from byte {offset} on; it goes on at byteOffset {next}."),
+        None => format!("The output from byte {offset} to its end."),
+    };
+    Ok(ProcessReply {
+        run: Some(daemon.listed(row, 0).await),
+        output: Some(read.text),
+        truncated: Some(read.next_offset.is_some()),
+        next_offset: read.next_offset,
+        message,
         ..ProcessReply::default()
     })
 }

@@ -1,7 +1,7 @@
 //! `process poll`: waits for output or the end. What is unread is given once: it counts as read, and the end as seen,
 //! when the reply was written; one that was lost on the way is given again.
 
-use super::process::Call;
+use super::process::FoundRun;
 use crate::daemon::Daemon;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ const USUAL: Duration = Duration::from_secs(10);
 /// How often a run is looked at that another daemon holds.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(super) async fn poll(call: Call) -> Result<ToolReply<ProcessReply>, Refusal> {
-    let Call { daemon, row, request, who } = call;
-    let asked = request.timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
+pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolReply<ProcessReply>, Refusal> {
+    let FoundRun { daemon, row, who } = run;
+    let asked = timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
     let deadline = Instant::now() + asked;
     let run = row.ticket.run_id.clone();
     let sight = daemon.supervisor.about_to_see(&row, &who).await;
@@ -36,7 +36,7 @@ pub(super) async fn poll(call: Call) -> Result<ToolReply<ProcessReply>, Refusal>
         let row = daemon.supervisor.row(&run).await?;
         let listed = daemon.listed_alone(&row).await;
         let mut reply = reply(listed, None, "Another poll of this run is waiting for its output.");
-        reply.message = say_cut(reply.message, request.timeout_ms);
+        reply.message = say_cut(reply.message, timeout_ms);
         return Ok(ToolReply::plain(reply));
     };
     let mut marks = Marks::read(&daemon, &run).await?;
@@ -48,7 +48,7 @@ pub(super) async fn poll(call: Call) -> Result<ToolReply<ProcessReply>, Refusal>
     let sight = row.ending.is_some().then_some(sight);
     let poll = FinishedPoll { daemon, run, marks, turn, sight };
     let mut reply = reply(listed, Some(unread), "");
-    reply.message = say_cut(reply.message, request.timeout_ms);
+    reply.message = say_cut(reply.message, timeout_ms);
     Ok(ToolReply { reply, receipt: Receipt::new(move || poll.record()) })
 }
 
