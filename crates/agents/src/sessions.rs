@@ -16,6 +16,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod authorize;
+pub(crate) mod call;
 pub(crate) mod caller_env;
 pub(crate) mod cli_turn;
 pub(crate) mod closing;
@@ -31,7 +32,8 @@ pub(crate) mod turn_spec;
 pub(crate) mod turns;
 
 pub(crate) use answer::last_words;
-pub use authorize::Asker;
+pub use authorize::{Acting, Asker};
+pub use call::key;
 pub(crate) use caller_env::CallerEnvs;
 pub(crate) use cli_turn::Stopped;
 pub use closing::Why;
@@ -40,14 +42,16 @@ pub(crate) use turn_spec::dress;
 pub use turns::Turns;
 
 use crate::Agents;
+use call::SessionsCall;
+use settings::Setting;
 use std::sync::Arc;
 use tenure_core::receipt::ToolReply;
-use tenure_core::session::{self as core, Origin, SessionKey};
-use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
+use tenure_core::session::{self as core, SessionKey};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_store::Session;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
-use tenure_supervisor::start_request::{CallerProcess, named};
+use tenure_supervisor::start_request::CallerProcess;
 
 impl Agents {
     /// Handles a sessions request. `process` is the caller's process if our own command line sent it.
@@ -56,73 +60,67 @@ impl Agents {
         request: SessionsRequest,
         (process, who): (Option<CallerProcess>, &Requester),
     ) -> Result<ToolReply<SessionsReply>, Refusal> {
-        check_words(&request)?;
-        if let Some(origin) = &request.origin {
-            check_channel(self, &origin.channel)?;
-        }
         let asker = self.asker(&request, who).await?.with_process(process);
-        match request.action {
-            Action::List => query::list_sessions(self, &request, &asker).await.map(ToolReply::plain),
-            Action::History => query::history(self, &request, &asker).await,
-            Action::Status => query::session_status(self, &request, &asker).await.map(ToolReply::plain),
-            Action::Entries => query::entries(self, &request, &asker).await.map(ToolReply::plain),
-            Action::Wait => send::await_turn(self, &request, &asker).await,
-            Action::Spawn
-            | Action::Send
-            | Action::Cancel
-            | Action::Close
-            | Action::SetMode
-            | Action::SetOption
-            | Action::Answer => {
-                // In a task of its own: it completes even if the caller stops waiting.
-                let agents = Arc::clone(self);
-                let doing = tokio::spawn(async move { agents.change_sessions(request, &asker).await });
-                doing.await.map_err(Refusal::internal)?.map(ToolReply::plain)
-            }
+        let call = SessionsCall::read(request)?;
+        let (agents, is_change) = (Arc::clone(self), call.is_change());
+        let doing = async move { agents.handle(call, &asker).await };
+        if is_change {
+            // In a task of its own: it completes even if the caller stops waiting.
+            tokio::spawn(doing).await.map_err(Refusal::internal)?
+        } else {
+            doing.await
         }
     }
 
-    /// Returns the session whose history the caller wants to follow, if it may.
-    pub async fn follows(&self, request: &SessionsRequest, who: &Requester) -> Result<SessionKey, Refusal> {
-        let asker = self.asker(request, who).await?;
-        let action =
-            if request.foreground.unwrap_or(false) { core::Action::Send } else { core::Action::History };
-        Ok(self.seen(request, &asker, action).await?.row.key)
-    }
-
-    async fn change_sessions(
+    async fn handle(
         self: &Arc<Self>,
-        request: SessionsRequest,
+        call: SessionsCall,
         asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
-        match request.action {
-            Action::Spawn => spawning::spawn_for(self, request, asker).await,
-            Action::Send => send::send(self, request, asker).await,
-            Action::Cancel => send::cancel_turn(self, &request, asker).await,
-            Action::SetMode | Action::SetOption => settings::adjust(self, &request, asker).await,
-            Action::Answer => settings::answer_for(self, &request, asker).await,
-            _ => closing::close_for(self, request, asker).await,
-        }
+    ) -> Result<ToolReply<SessionsReply>, Refusal> {
+        let done = match call {
+            SessionsCall::History(part) => return query::history(self, part, asker).await,
+            SessionsCall::Wait(wait) => return send::await_turn(self, wait, asker).await,
+            SessionsCall::List(query) => query::list_sessions(self, query, asker).await,
+            SessionsCall::Status(key) => query::session_status(self, &key, asker).await,
+            SessionsCall::Entries(part) => query::entries(self, part, asker).await,
+            SessionsCall::Spawn(spawn) => spawning::spawn_for(self, *spawn, asker).await,
+            SessionsCall::Send(send) => send::send(self, send, asker).await,
+            SessionsCall::Cancel(key) => send::cancel_turn(self, &key, asker).await,
+            SessionsCall::Close(close) => closing::close_for(self, close, asker).await,
+            SessionsCall::SetMode { session, mode } => {
+                settings::adjust(self, &session, &Setting::Mode(mode), asker).await
+            }
+            SessionsCall::SetOption { session, option, value } => {
+                settings::adjust(self, &session, &Setting::Option { option, value }, asker).await
+            }
+            SessionsCall::Answer(answer) => settings::answer_for(self, &answer, asker).await,
+        };
+        done.map(ToolReply::plain)
     }
 
-    /// Returns the request's session, if the caller may do this with it.
-    async fn seen(
+    /// Returns this session if the caller may follow its history. `is_caller` is true if the caller sent the message
+    /// of a turn and waits for its answer.
+    pub async fn follows(
         &self,
-        request: &SessionsRequest,
-        asker: &Asker,
-        action: core::Action,
-    ) -> Result<Session, Refusal> {
-        let Some(text) = &request.session_key else {
-            return Err(Refusal::invalid("sessionKey is missing: name the session"));
-        };
-        let session = self.session_called(&key(text)?).await?;
+        (key, is_caller): (&str, bool),
+        acting: Acting<'_>,
+        who: &Requester,
+    ) -> Result<SessionKey, Refusal> {
+        let asker = self.asker(acting, who).await?;
+        let action = if is_caller { core::Action::Send } else { core::Action::History };
+        Ok(self.seen(&call::key(key)?, &asker, action).await?.row.key)
+    }
+
+    /// Returns this session, if the caller may do this with it.
+    async fn seen(&self, key: &SessionKey, asker: &Asker, action: core::Action) -> Result<Session, Refusal> {
+        let session = self.session_called(key).await?;
         asker.see(&session.row, action)?;
         Ok(session)
     }
 
-    /// Returns the request's session, if the caller may end it and its turn.
-    async fn owned(&self, request: &SessionsRequest, asker: &Asker) -> Result<Session, Refusal> {
-        let session = self.seen(request, asker, core::Action::Send).await?;
+    /// Returns this session, if the caller may end it and its turn.
+    async fn owned(&self, key: &SessionKey, asker: &Asker) -> Result<Session, Refusal> {
+        let session = self.seen(key, asker, core::Action::Send).await?;
         asker.own(&session.row)?;
         Ok(session)
     }
@@ -148,26 +146,6 @@ pub(crate) fn check_channel(agents: &Agents, name: &str) -> Result<(), Refusal> 
     Err(Refusal::invalid(format!(
         "unknown channel {name:?}: {known}; describe it in config.toml as [channels.{name}] and restart the daemon"
     )))
-}
-
-/// Checks the texts that are passed on to people and programs: each is one line, and the model is not an option.
-fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
-    named("reason", request.reason.as_ref())?;
-    named("model", request.model.as_ref())?;
-    if let Some(model) = request.model.as_ref().filter(|model| model.starts_with('-')) {
-        return Err(Refusal::invalid(format!("the model {model:?} begins with a dash: name a model")));
-    }
-    if let Some(Origin { channel, to, thread }) = &request.origin {
-        named("channel of the origin", Some(channel))?;
-        named("recipient of the origin", to.as_ref())?;
-        named("thread of the origin", thread.as_ref())?;
-    }
-    Ok(())
-}
-
-/// Parses a session's key.
-pub fn key(text: &str) -> Result<SessionKey, Refusal> {
-    text.parse().map_err(Refusal::invalid)
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use super::updates::Followed;
 use crate::Agents;
 use crate::acp::adapter_start;
 use crate::acp::adapter_stop;
+use crate::sessions::settings::Setting;
 use std::sync::Arc;
 use tenure_acp::opening::{set_mode, set_option};
 use tenure_core::session::{Backend, SessionKey};
-use tenure_core::tools::sessions::{Action, AdapterJson, Named, SessionsRequest};
+use tenure_core::tools::sessions::{AdapterJson, Named};
 use tenure_store::{Session, Side};
 use tenure_supervisor::Refusal;
 
@@ -53,7 +54,7 @@ pub(crate) async fn adapter_json(agents: &Agents, key: &SessionKey) -> Option<Ad
 /// Has an agent work in another mode, or with another option.
 pub(crate) async fn adjust_agent(
     agents: &Arc<Agents>,
-    request: &SessionsRequest,
+    setting: &Setting,
     session: Session,
 ) -> Result<(), Refusal> {
     let key = session.row.key.clone();
@@ -63,28 +64,22 @@ pub(crate) async fn adjust_agent(
         )));
     }
     let adapter = adapter_start::ensure_adapter(agents, session).await?;
-    let done = adjust_adapter(agents, request, &key, &adapter).await?;
+    let done = adjust_adapter(agents, setting, &key, &adapter).await?;
     done.map_err(|why| Refusal::wrong_state(format!("the agent of session {key} does not do that: {why}")))
 }
 
 async fn adjust_adapter(
     agents: &Agents,
-    request: &SessionsRequest,
+    setting: &Setting,
     key: &SessionKey,
     adapter: &Adapter,
 ) -> Result<Result<(), String>, Refusal> {
     let abilities = adapter_stop::abilities_of(agents, key).await;
-    let done = match (request.action, &request.agent_mode, &request.option, &request.value) {
-        (Action::SetMode, Some(mode), _, _) => {
-            set_mode(&adapter.handle, &abilities, &adapter.session, mode).await
-        }
-        (Action::SetOption, _, Some(option), Some(value)) => {
+    let done = match setting {
+        Setting::Mode(mode) => set_mode(&adapter.handle, &abilities, &adapter.session, mode).await,
+        Setting::Option { option, value } => {
             set_option(&adapter.handle, &abilities, &adapter.session, (option, value)).await
         }
-        (Action::SetMode, None, _, _) => {
-            return Err(Refusal::invalid("agentMode is missing: say which mode, as `status` lists them"));
-        }
-        _ => return Err(Refusal::invalid("option or value is missing: `status` lists the options")),
     };
     done.map_err(|_| Refusal::wrong_state(format!("the adapter of session {key} has just ended: try again")))
 }

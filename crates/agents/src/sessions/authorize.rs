@@ -14,11 +14,15 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::CallerProcess;
 
-/// As whom somebody wants to ask.
+/// The session as which a request is made, and the limits of its view.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Acting<'a> {
-    requester: Option<&'a str>,
-    visibility: Option<Visibility>,
-    sandboxed: Option<bool>,
+    /// The session's key.
+    pub requester: Option<&'a str>,
+    /// The sessions that it may see.
+    pub visibility: Option<Visibility>,
+    /// True to treat it as sandboxed.
+    pub sandboxed: Option<bool>,
 }
 
 impl<'a> From<&'a SessionsRequest> for Acting<'a> {

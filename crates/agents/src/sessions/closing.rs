@@ -2,6 +2,7 @@
 //! children first. The marks are on disk: the next daemon goes on where this one was killed.
 
 use super::authorize::Asker;
+use super::call::CloseCall;
 use crate::Agents;
 use crate::acp::adapter_stop;
 use crate::sessions::legacy_close;
@@ -14,7 +15,7 @@ use tenure_core::ids::RunId;
 use tenure_core::problem::Code;
 use tenure_core::session::{Closing, LeftAlone, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::state::State;
-use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
+use tenure_core::tools::sessions::{ClosedJson, SessionsReply};
 use tenure_os::{clock, pause};
 use tenure_store::{Move, Outcome, Query, RunRow, TurnEnd};
 use tenure_supervisor::Refusal;
@@ -74,12 +75,12 @@ impl Agents {
 /// Closes a session for somebody.
 pub(crate) async fn close_for(
     agents: &Arc<Agents>,
-    request: SessionsRequest,
+    CloseCall { session, reason, discard }: CloseCall,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let session = agents.owned(&request, asker).await?;
-    let reason = request.reason.unwrap_or_else(|| format!("closed by {}", asker.about));
-    let why = Why { reason: Some(reason), discard: request.discard.unwrap_or(false) };
+    let session = agents.owned(&session, asker).await?;
+    let reason = reason.unwrap_or_else(|| format!("closed by {}", asker.about));
+    let why = Why { reason: Some(reason), discard };
     let closed = agents.close_session(&session.row.key, &why).await?;
     Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() })
 }

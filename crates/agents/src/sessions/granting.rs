@@ -2,13 +2,13 @@
 //! The limits hold for every request that is made as a session, but not for clients outside of all sessions.
 
 use super::authorize::Asker;
+use super::settings::Setting;
 use crate::Agents;
 use crate::acp::adapter_start;
 use crate::sessions::turn_spec;
 use tenure_core::session::{
     AgentId, Backend, Permissions, SessionKey, SessionRow, is_cautious_mode, is_harmless_option,
 };
-use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_supervisor::Refusal;
 
 /// The most that a session can permit, and the reason.
@@ -140,20 +140,18 @@ pub(crate) async fn may_adjust(
     agents: &Agents,
     asker: &Asker,
     row: &SessionRow,
-    request: &SessionsRequest,
+    setting: &Setting,
 ) -> Result<(), Refusal> {
     let limit = limit_of(agents, asker, row.agent.as_ref()).await?;
     let described = row.agent.as_ref().and_then(|agent| adapter_start::adapter_of(agents, agent).ok()?.mode);
-    let what = match (request.action, &request.agent_mode, &request.option, &request.value) {
-        (Action::SetMode, Some(mode), _, _)
-            if !is_cautious_mode(mode) && described.as_ref() != Some(mode) =>
-        {
+    let what = match setting {
+        Setting::Mode(mode) if !is_cautious_mode(mode) && described.as_ref() != Some(mode) => {
             format!("sets the mode {mode:?}, in which the agent may ask nobody")
         }
-        (Action::SetOption, _, Some(option), Some(value)) if !is_harmless_option(option, value) => {
+        Setting::Option { option, value } if !is_harmless_option(option, value) => {
             format!("sets the option {option:?}, with which the agent may ask nobody")
         }
-        _ => return Ok(()),
+        Setting::Mode(_) | Setting::Option { .. } => return Ok(()),
     };
     if limit.is_none() { Ok(()) } else { Err(refused(asker, &limit, &what)) }
 }

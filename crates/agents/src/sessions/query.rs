@@ -1,27 +1,23 @@
 //! Looking at sessions: which there are, how one is, and what was said in it.
 
 use super::authorize::Asker;
-use super::key;
+use super::call::{HistoryPart, PAGE, TEXT};
 use crate::Agents;
 use crate::acp::query;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::receipt::{Receipt, ToolReply};
-use tenure_core::session::{Action, AgentId, SessionKey};
+use tenure_core::session::{Action, SessionKey};
 use tenure_core::talk::Entry;
 use tenure_core::task::Notice;
-use tenure_core::tools::sessions::{EntryJson, SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_core::tools::sessions::{EntryJson, SessionJson, SessionsReply, TurnJson};
 use tenure_os::{clock, pause};
-use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
+use tenure_store::{Query, Session, SessionQuery, Side, Turn};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::runs::LIVE;
 
-/// How many sessions or turns are shown at once, if nothing is said, and at most.
-const PAGE: (u64, u64) = (50, 500);
 /// How many bytes of a turn's texts stand beside its entries, which have them.
 const TURN_SHOWN: u64 = 200;
-/// How many bytes of text a history has, if nothing is said, and at most.
-const TEXT: (u64, u64) = (64 << 10, 4 << 20);
 /// How many runs are shown with a session.
 const RUNS: usize = 100;
 /// How many notices are shown with a history.
@@ -30,21 +26,11 @@ const NOTICES: usize = 100;
 /// The sessions that there are for whoever asks.
 pub(crate) async fn list_sessions(
     agents: &Agents,
-    request: &SessionsRequest,
+    query: SessionQuery,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let limit = page(request.limit)?;
-    let mut query = SessionQuery {
-        narrowing: asker.narrowing(),
-        agent: request.agent.as_deref().map(agent).transpose()?,
-        kind: request.kind,
-        backend: request.backend,
-        states: request.states.clone(),
-        parent: request.parent.as_deref().map(key).transpose()?,
-        prefix: request.prefix.clone(),
-        after: request.after.as_deref().map(cursor).transpose()?,
-        limit,
-    };
+    let limit = query.limit;
+    let mut query = SessionQuery { narrowing: asker.narrowing(), ..query };
     let mut shown = Vec::new();
     loop {
         let page = agents.supervisor.registry.sessions(query.clone()).await?;
@@ -68,18 +54,17 @@ pub(crate) async fn list_sessions(
 /// How one is.
 pub(crate) async fn session_status(
     agents: &Agents,
-    request: &SessionsRequest,
+    key: &SessionKey,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let session = agents.seen(request, asker, Action::Status).await?;
-    let key = session.row.key.clone();
+    let session = agents.seen(key, asker, Action::Status).await?;
     let active = agents.supervisor.registry.active_turn(key.clone()).await?;
-    let runs = live_runs_of(agents, &key, RUNS).await?;
+    let runs = live_runs_of(agents, key, RUNS).await?;
     let session = SessionJson {
         active_turn: active.map(|turn| shown(turn, TEXT.0)),
         live_runs: Some(runs),
-        questions: agents.approvals.questions_of(&key).await?,
-        adapter: query::adapter_json(agents, &key).await,
+        questions: agents.approvals.questions_of(key).await?,
+        adapter: query::adapter_json(agents, key).await,
         ..view(session)
     };
     Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
@@ -106,13 +91,12 @@ pub(crate) async fn live_runs_of(
 /// What was said in one, and what waits to be told to it. The session itself has been told once it has the answer.
 pub(crate) async fn history(
     agents: &Arc<Agents>,
-    request: &SessionsRequest,
+    HistoryPart { session, side, limit, bytes, is_first: _ }: HistoryPart,
     asker: &Asker,
 ) -> Result<ToolReply<SessionsReply>, Refusal> {
-    let session = agents.seen(request, asker, Action::History).await?;
-    let (side, bytes) = part(request)?;
+    let session = agents.seen(&session, asker, Action::History).await?;
     let key = session.row.key;
-    let page = agents.supervisor.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
+    let page = agents.supervisor.registry.turns(key.clone(), side, limit, bytes).await?;
     let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
     let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
     let waiting = agents.supervisor.registry.queued_notices(key.clone(), NOTICES).await?;
@@ -129,14 +113,13 @@ pub(crate) async fn history(
 /// What happened in one, message by message and tool by tool.
 pub(crate) async fn entries(
     agents: &Agents,
-    request: &SessionsRequest,
+    HistoryPart { session, side, is_first, limit, bytes }: HistoryPart,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let session = agents.seen(request, asker, Action::History).await?;
-    let (side, bytes) = part(request)?;
+    let session = agents.seen(&session, asker, Action::History).await?;
     let key = session.row.key;
-    let page = agents.supervisor.registry.entries(key.clone(), side, page(request.limit)?, bytes).await?;
-    let (is_first, is_last) = (request.after.is_none(), page.next.is_none());
+    let page = agents.supervisor.registry.entries(key.clone(), side, limit, bytes).await?;
+    let is_last = page.next.is_none();
     let (from_oldest, to_newest) = match side {
         Side::After(_) => (is_first, is_last),
         Side::Before(_) => (is_last, is_first),
@@ -187,38 +170,6 @@ fn taken_by(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receip
             pause::point("daemon-after-seen");
         });
     })
-}
-
-pub(crate) fn agent(name: &str) -> Result<AgentId, Refusal> {
-    name.parse().map_err(Refusal::invalid)
-}
-
-fn page(limit: Option<u64>) -> Result<usize, Refusal> {
-    match limit.unwrap_or(PAGE.0) {
-        0 => Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1))),
-        limit => Ok(usize::try_from(limit.min(PAGE.1)).unwrap_or(1)),
-    }
-}
-
-/// From where a history is read, and how many bytes of it.
-fn part(request: &SessionsRequest) -> Result<(Side, u64), Refusal> {
-    let after = request.after.as_deref().map(number).transpose()?;
-    let side = match request.newest_first {
-        Some(true) => Side::Before(after.unwrap_or(u64::MAX)),
-        Some(false) | None => Side::After(after.unwrap_or(0)),
-    };
-    Ok((side, request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1)))
-}
-
-fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
-    let parts = text.split_once(':').and_then(|(at, key)| Some((at.parse().ok()?, key.parse().ok()?)));
-    let (created_at_ms, key) =
-        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
-    Ok(SessionCursor { created_at_ms, key })
-}
-
-fn number(text: &str) -> Result<u64, Refusal> {
-    text.parse().map_err(|_| Refusal::invalid("after is a number: what next said on the page before"))
 }
 
 /// A session as every face shows it.

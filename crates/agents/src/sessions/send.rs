@@ -1,61 +1,35 @@
 //! Saying something to a session, waiting for what comes of it, and ending that.
 
 use super::authorize::Asker;
+use super::call::{SendCall, WaitCall};
 use super::query;
 use super::turn_spec;
 use crate::Agents;
 use crate::sessions::caller_env;
 use crate::sessions::turn_loop;
 use std::sync::Arc;
-use std::time::Duration;
 use tenure_core::ids::TurnId;
 use tenure_core::receipt::{Receipt, ToolReply};
-use tenure_core::session::{Action, Backend, SessionRow};
+use tenure_core::session::{Action, Backend, SessionKey, SessionRow};
 use tenure_core::task::NotifyPolicy;
-use tenure_core::tools::TURN_WAIT_MS;
-use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, WhenBusy};
 use tenure_os::{clock, random};
 use tenure_store::{Failed, NewTask, NewTurn, Side, Turn, TurnState};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::task::new_task;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a message may be.
-const MESSAGE_BYTES: usize = 1 << 20;
 /// How many bytes of a turn's texts are shown.
 const SHOWN: u64 = 1 << 20;
-
-/// A message says something, and not too much, and can be given to a program.
-pub(crate) fn check_message(text: &str) -> Result<(), Refusal> {
-    if text.trim().is_empty() {
-        return Err(Refusal::invalid("the message is empty: say what is to be done"));
-    }
-    if text.contains('\0') {
-        return Err(Refusal::invalid(
-            "the message holds a NUL byte, which no program can be given: leave it out",
-        ));
-    }
-    if text.len() > MESSAGE_BYTES {
-        return Err(Refusal::too_large(format!(
-            "the message has {} bytes, and {MESSAGE_BYTES} is the most: write it to a file and name that",
-            text.len()
-        )));
-    }
-    Ok(())
-}
 
 /// Says something to a session.
 pub(crate) async fn send(
     agents: &Arc<Agents>,
-    request: SessionsRequest,
+    SendCall { session, text, when_busy }: SendCall,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let session = agents.seen(&request, asker, Action::Send).await?;
-    let Some(text) = request.text else {
-        return Err(Refusal::invalid("text is missing: say what is to be done"));
-    };
-    check_message(&text)?;
-    let sent = say(agents, &session.row, text, request.when_busy, asker).await?;
+    let session = agents.seen(&session, asker, Action::Send).await?;
+    let sent = say(agents, &session.row, text, when_busy, asker).await?;
     Ok(SessionsReply { sent: Some(sent), ..SessionsReply::default() })
 }
 
@@ -64,7 +38,7 @@ pub(crate) async fn say(
     agents: &Arc<Agents>,
     row: &SessionRow,
     text: String,
-    when_busy: Option<WhenBusy>,
+    when_busy: WhenBusy,
     asker: &Asker,
 ) -> Result<Sent, Refusal> {
     turn_spec::check_takes_messages(&row.key, row.backend)?;
@@ -91,7 +65,7 @@ async fn begin_or_queue(
     agents: &Arc<Agents>,
     row: &SessionRow,
     new: NewTurn,
-    when_busy: Option<WhenBusy>,
+    when_busy: WhenBusy,
 ) -> Result<Sent, Refusal> {
     let (id, sent_at_ms) = (new.id.clone(), new.sent_at_ms);
     let task = new_task(NotifyPolicy::DoneOnly, true)?;
@@ -110,7 +84,7 @@ async fn begin_or_queue(
         Err(Failed::SessionBusy { .. } | Failed::MessagesWait { .. }) => {}
         Err(failed) => return Err(failed.into()),
     }
-    match when_busy.unwrap_or_default() {
+    match when_busy {
         WhenBusy::Refuse => Err(Refusal::wrong_state(format!(
             "session {} is busy: wait for its turn to end, cancel it, or let the message wait with queue",
             row.key
@@ -163,17 +137,13 @@ async fn steer(agents: &Arc<Agents>, row: &SessionRow, new: NewTurn, task: NewTa
 /// been told by that.
 pub(crate) async fn await_turn(
     agents: &Arc<Agents>,
-    request: &SessionsRequest,
+    WaitCall { session, turn: turn_id, timeout, is_caller }: WaitCall,
     asker: &Asker,
 ) -> Result<ToolReply<SessionsReply>, Refusal> {
-    let is_caller = request.foreground.unwrap_or(false);
     let action = if is_caller { Action::Send } else { Action::History };
-    let session = agents.seen(request, asker, action).await?;
+    let session = agents.seen(&session, asker, action).await?;
     let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
-    let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
-    let deadline = Instant::now() + Duration::from_millis(wait);
-    let turn_id: Option<TurnId> =
-        request.turn_id.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+    let deadline = Instant::now() + timeout;
     let mut changed = agents.turns.watch();
     let mut sight = None;
     loop {
@@ -236,11 +206,10 @@ async fn turn_meant(
 /// Ends the turn that is under way. What waits comes next.
 pub(crate) async fn cancel_turn(
     agents: &Arc<Agents>,
-    request: &SessionsRequest,
+    key: &SessionKey,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    let session = agents.owned(request, asker).await?;
-    let key = &session.row.key;
+    agents.owned(key, asker).await?;
     let Some(turn) = agents.supervisor.registry.active_turn(key.clone()).await? else {
         return Err(Refusal::wrong_state(format!(
             "session {key} has no turn under way: there is nothing to cancel"

@@ -1,8 +1,9 @@
 //! Making sessions. To whom one belongs is settled by who asks, not by what they say.
 
 use super::authorize::Asker;
+use super::call::{SpawnBackend, SpawnCall};
 use super::closing::Why;
-use super::query::{agent, view};
+use super::query::view;
 use super::{key, turn_spec};
 use crate::Agents;
 use crate::acp::adapter_start;
@@ -13,23 +14,22 @@ use tenure_core::problem::Code;
 use tenure_core::session::{
     AgentId, Backend, Kind, Mode, Refused, SessionKey, SpawnLimits, SpawnRequest, Work,
 };
-use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::tools::sessions::{SessionsReply, WhenBusy};
 use tenure_os::{clock, random};
 use tenure_store::{Failed, NewSession, Session};
 use tenure_supervisor::Refusal;
-use tenure_supervisor::start_request::named;
 
 /// Makes a session and, if it has a task, begins its first turn.
 pub(crate) async fn spawn_for(
     agents: &Arc<Agents>,
-    request: SessionsRequest,
+    mut spawn: SpawnCall,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
-    if let Some(task) = &request.task {
-        super::send::check_message(task)?;
+    if let Some(origin) = &spawn.origin {
+        super::check_channel(agents, &origin.channel)?;
     }
-    let task = request.task.clone();
-    let new = new_session(agents, request, asker).await?;
+    let task = spawn.task.take();
+    let new = new_session(agents, spawn, asker).await?;
     if task.is_some() {
         turn_spec::check_takes_messages(&new.request.key, new.request.backend)?;
     }
@@ -39,67 +39,51 @@ pub(crate) async fn spawn_for(
     settle_model(agents, &session).await?;
     let mut reply = SessionsReply::default();
     if let Some(text) = task {
-        reply.sent = Some(send::say(agents, &session.row, text, None, asker).await?);
+        reply.sent = Some(send::say(agents, &session.row, text, WhenBusy::default(), asker).await?);
     }
     let session = agents.session_called(&session.row.key).await?;
     reply.session = Some(view(session));
     Ok(reply)
 }
 
-async fn new_session(
-    agents: &Agents,
-    request: SessionsRequest,
-    asker: &Asker,
-) -> Result<NewSession, Refusal> {
-    let asked_key = request.session_key.as_deref().map(key).transpose()?;
-    let named_agent = request.agent.as_deref().map(agent).transpose()?;
-    let of_key = asked_key.as_ref().and_then(SessionKey::agent);
-    let whose = named_agent.clone().or(of_key);
-    let backend = backend(agents, request.backend, whose.as_ref())?;
+async fn new_session(agents: &Agents, call: SpawnCall, asker: &Asker) -> Result<NewSession, Refusal> {
+    let agent = call.agent();
+    let backend = backend(agents, &call.backend, agent.as_ref())?;
     if matches!(backend, Backend::Exec | Backend::Run) {
-        asker.execute_as(whose.as_ref())?;
+        asker.execute_as(agent.as_ref())?;
     }
-    if let Some(model) = &request.model {
-        check_takes_model(agents, model, backend, whose.as_ref())?;
+    if let Some(model) = &call.work.model {
+        check_takes_model(agents, model, backend, agent.as_ref())?;
     }
     let permissions =
-        granting::granted(agents, asker, request.permissions, (backend, whose.as_ref())).await?;
-    let parent = match &request.parent {
-        Some(parent) => Some(key(parent)?),
-        None => asker.key().cloned(),
-    };
-    let kind = request.kind.unwrap_or(match (&parent, backend) {
+        granting::granted(agents, asker, call.work.permissions, (backend, agent.as_ref())).await?;
+    let parent = call.parent.or_else(|| asker.key().cloned());
+    let kind = call.kind.unwrap_or(match (&parent, backend) {
         (Some(_), _) => Kind::Subagent,
         (None, Backend::Cli) => Kind::Cli,
         (None, Backend::Acp) => Kind::Acp,
         (None, Backend::Run | Backend::Exec) => Kind::Exec,
     });
-    let key = match asked_key {
+    let key = match call.key {
         Some(key) => key,
-        None => made_key(whose.as_ref(), kind)?,
+        None => made_key(agent.as_ref(), kind)?,
     };
-    let cwd = request.cwd.map(absolute).transpose()?;
-    let spawn = SpawnRequest {
+    let request = SpawnRequest {
         key,
-        agent: named_agent,
+        agent: call.named_agent,
         kind,
-        mode: request.mode.unwrap_or(Mode::Persistent),
+        mode: call.mode,
         backend,
         by: asker.key().cloned(),
         instance: agents.supervisor.instance.clone(),
-        origin: request.origin,
-        interaction: request.interaction,
-        sandboxed: request.sandbox.unwrap_or(false) || asker.is_sandboxed(),
-        work: Work {
-            cwd,
-            model: request.model,
-            timeout_ms: request.timeout_ms.filter(|&ms| ms > 0),
-            permissions,
-        },
+        origin: call.origin,
+        interaction: call.interaction,
+        sandboxed: call.sandbox || asker.is_sandboxed(),
+        work: Work { permissions, ..call.work },
         now_ms: clock::unix_ms(),
     };
-    let label = named("label", request.label.as_ref())?;
-    Ok(NewSession { request: spawn, parent, limits: agents.supervisor.settings.sessions.limits(), label })
+    let limits = agents.supervisor.settings.sessions.limits();
+    Ok(NewSession { request, parent, limits, label: call.label })
 }
 
 /// Refuses a model for what has none. Which models an ACP agent has it says itself.
@@ -138,26 +122,20 @@ async fn settle_model(agents: &Arc<Agents>, session: &Session) -> Result<(), Ref
 }
 
 /// What carries out the turns: the agent's command, if there is a description of it.
-fn backend(agents: &Agents, asked: Option<Backend>, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
-    match (asked, agent) {
-        (Some(Backend::Acp), Some(agent)) => adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp),
-        (Some(Backend::Acp), None) => {
-            Err(Refusal::invalid("agent is missing: say which agent's adapter carries out the turns"))
-        }
-        (Some(Backend::Cli), Some(agent)) => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+fn backend(agents: &Agents, wanted: &SpawnBackend, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
+    match (wanted, agent) {
+        (SpawnBackend::Acp(agent), _) => adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp),
+        (SpawnBackend::Cli(agent), _) => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+        (SpawnBackend::Plain(backend), _) => Ok(*backend),
         // Its command, if it has one; else its adapter.
-        (None, Some(agent)) => match turn_spec::find_described(agents, agent)? {
+        (SpawnBackend::Default, Some(agent)) => match turn_spec::find_described(agents, agent)? {
             None if adapter_start::has_adapter(agents, agent) => {
                 adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp)
             }
             Some(_) => Ok(Backend::Cli),
             None => turn_spec::described(agents, agent).map(|_| Backend::Cli),
         },
-        (Some(Backend::Cli), None) => {
-            Err(Refusal::invalid("agent is missing: say which agent's command carries out the turns"))
-        }
-        (Some(backend @ (Backend::Run | Backend::Exec)), _) => Ok(backend),
-        (None, None) => Ok(Backend::Exec),
+        (SpawnBackend::Default, None) => Ok(Backend::Exec),
     }
 }
 
@@ -218,13 +196,5 @@ fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> 
     match agent {
         Some(agent) => key(&format!("agent:{agent}:{kind}:{digits}")),
         None => key(&format!("{kind}:{digits}")),
-    }
-}
-
-fn absolute(cwd: String) -> Result<String, Refusal> {
-    if std::path::Path::new(&cwd).is_absolute() && !cwd.contains('\0') {
-        Ok(cwd)
-    } else {
-        Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}")))
     }
 }

@@ -16,6 +16,7 @@ use hyper::upgrade::OnUpgrade;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_agents::sessions::Acting;
 use tenure_core::api::{
     CancelManyRequest, CancelRequest, Problem, RunList, RunRequest, StoryLine, WaitRequest,
 };
@@ -24,7 +25,6 @@ use tenure_core::problem::Code;
 use tenure_core::receipt::ToolReply;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state;
-use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_core::wire::ProcessView;
 use tenure_mcp::Outflow;
 use tenure_store::{Cursor, Query};
@@ -228,8 +228,8 @@ pub(super) async fn why(
         Ok(row) => Ok(Json(why::story(&daemon.supervisor, &row).await?)),
         Err(refusal) if refusal.code == Code::NoSuchRun => {
             // A session has a story, too.
-            let request = SessionsRequest { session_key: Some(id), ..SessionsRequest::new(Action::History) };
-            let Ok(key) = daemon.agents.follows(&request, &who).await else { return Err(refusal.into()) };
+            let followed = daemon.agents.follows((&id, false), Acting::default(), &who).await;
+            let Ok(key) = followed else { return Err(refusal.into()) };
             Ok(Json(why::session_story(&daemon.supervisor, key).await?))
         }
         Err(refusal) => Err(refusal.into()),

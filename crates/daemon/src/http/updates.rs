@@ -12,10 +12,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_agents::acp::{Followed, Update};
+use tenure_agents::sessions::Acting;
 use tenure_core::api::Problem;
 use tenure_core::ids::TurnId;
 use tenure_core::session::{SessionKey, TurnState};
-use tenure_core::tools::sessions::{Action, EntryJson, SessionsRequest, TurnJson};
+use tenure_core::tools::sessions::{EntryJson, TurnJson};
 use tenure_store::Side;
 use tenure_supervisor::Phase;
 use tenure_supervisor::Refusal;
@@ -53,20 +54,16 @@ pub(super) async fn updates(
     Key(key): Key,
     Asks(asks): Asks<UpdateAsks>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
-    let request = SessionsRequest {
-        session_key: Some(key),
-        requester: asks.requester,
+    let acting = Acting {
+        requester: asks.requester.as_deref(),
         visibility: asks.visibility,
         sandboxed: asks.sandboxed,
-        foreground: asks.foreground,
-        ..SessionsRequest::new(Action::Entries)
     };
-    let key = caller.daemon.agents.follows(&request, &caller.who).await?;
+    let is_caller = asks.foreground.unwrap_or(false);
+    let key = caller.daemon.agents.follows((&key, is_caller), acting, &caller.who).await?;
     let only: Option<TurnId> = asks.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     let sight = match &only {
-        Some(turn) if asks.foreground.unwrap_or(false) => {
-            Some(caller.daemon.supervisor.about_to_see_turn(true, turn).await)
-        }
+        Some(turn) if is_caller => Some(caller.daemon.supervisor.about_to_see_turn(true, turn).await),
         Some(_) | None => None,
     };
     // Before the look: what happens in between is told twice, not never.
