@@ -38,31 +38,52 @@ struct Driver<H> {
     conversation: Conversation,
     history: History,
     abilities: Abilities,
-    /// The parameters of our open requests, without prompts.
-    params: HashMap<i64, Box<RawValue>>,
     /// The replay of a conversation that is loaded or was just loaded.
     replay: Option<ReplayWait>,
-    turn: Option<TurnId>,
-    /// True while the turn is being cancelled: its permission requests are cancelled too.
-    cancelled: bool,
-    /// The offset up to which the output was read. Messages that end before `step.heard_to` are handled.
+    turn: RunningTurn,
+    /// The offset up to which the output was read. Messages that end before `pending.step.heard_to` are handled.
     read_to: u64,
-    /// The step to record next.
+    pending: PendingStep,
+    our_requests: OurRequests,
+    agent_requests: AgentRequests,
+    writer: mpsc::UnboundedSender<(u64, String)>,
+}
+
+/// The turn whose prompt is open.
+struct RunningTurn {
+    id: Option<TurnId>,
+    /// True while it is being cancelled: its permission requests are cancelled too.
+    is_cancelled: bool,
+}
+
+/// The step to record next.
+struct PendingStep {
     step: Advance,
     /// The time at which the step is recorded; `None` if it is empty.
     due: Option<Instant>,
-    /// The caller that waits until the end of the replay is recorded.
-    replayed: Option<oneshot::Sender<()>>,
-    /// The callers that wait for a response, by the id of our request.
-    waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// The caller to wake once the step is recorded, because it ends the replay.
+    replay_waiter: Option<oneshot::Sender<()>>,
+}
+
+/// Our requests to the agent, by their ids.
+struct OurRequests {
+    /// The parameters of the open ones, without prompts.
+    params: HashMap<i64, Box<RawValue>>,
+    /// The callers that wait for a response.
+    callers: HashMap<i64, oneshot::Sender<Answer>>,
     /// Responses that came before any caller waited for them.
     unclaimed: HashMap<i64, String>,
-    /// The running tasks of the host that answer the agent's requests.
-    finding: HashMap<RequestId, AbortHandle>,
+}
+
+/// The agent's open requests to us, by their ids.
+#[derive(Default)]
+struct AgentRequests {
+    /// The running tasks of the host that answer them.
+    tasks: HashMap<RequestId, AbortHandle>,
     /// The permission requests that wait for a person.
-    asking: HashMap<RequestId, Asked>,
-    found: JoinSet<(RequestId, Reply)>,
-    writer: mpsc::UnboundedSender<(u64, String)>,
+    questions: HashMap<RequestId, Asked>,
+    /// The replies of the tasks.
+    replies: JoinSet<(RequestId, Reply)>,
 }
 
 /// Resumes a recorded conversation, with the history of its running turn. Returns a handle, and the driver to spawn.
@@ -87,19 +108,20 @@ pub fn go_on<H: Host>(
         conversation,
         history,
         abilities,
-        params: open.questions.iter().filter_map(params_before).collect(),
         replay: replays.then(ReplayWait::default),
-        turn,
-        cancelled: false,
+        turn: RunningTurn { id: turn, is_cancelled: false },
         read_to: heard_to,
-        step: Advance { heard_to, ..Advance::default() },
-        due: None,
-        replayed: None,
-        waiting: HashMap::new(),
-        unclaimed: HashMap::new(),
-        finding: HashMap::new(),
-        asking: HashMap::new(),
-        found: JoinSet::new(),
+        pending: PendingStep {
+            step: Advance { heard_to, ..Advance::default() },
+            due: None,
+            replay_waiter: None,
+        },
+        our_requests: OurRequests {
+            params: open.questions.iter().filter_map(params_before).collect(),
+            callers: HashMap::new(),
+            unclaimed: HashMap::new(),
+        },
+        agent_requests: AgentRequests::default(),
         writer,
     };
     let drive = async move {
@@ -107,7 +129,7 @@ pub fn go_on<H: Host>(
         writing.spawn(write(Arc::clone(&driver.host), lines));
         for one in asked {
             if matches!(one.want(), Want::Permission(_)) && driver.host.question(&one).is_some() {
-                driver.asking.insert(one.id.clone(), one.clone());
+                driver.agent_requests.questions.insert(one.id.clone(), one.clone());
             }
             driver.find(one);
         }
@@ -120,7 +142,7 @@ impl<H: Host> Driver<H> {
     async fn drive(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Over {
         loop {
             let host = Arc::clone(&self.host);
-            let due = self.due.unwrap_or_else(Instant::now);
+            let due = self.pending.due.unwrap_or_else(Instant::now);
             let quiet = self.replay.as_ref().and_then(|wait| wait.quiet_at);
             tokio::select! {
                 output = host.output(self.read_to) => match output {
@@ -132,7 +154,7 @@ impl<H: Host> Driver<H> {
                                 "part of the agent's output was not kept: the messages in it are lost",
                             );
                             // The next driver does not report it again.
-                            self.step.heard_to = at;
+                            self.pending.step.heard_to = at;
                         }
                         self.read_to = at;
                     }
@@ -148,16 +170,16 @@ impl<H: Host> Driver<H> {
                     };
                     self.obey(order);
                 }
-                Some(found) = self.found.join_next() => {
+                Some(found) = self.agent_requests.replies.join_next() => {
                     // An aborted task's request is answered already.
                     if let Ok((id, reply)) = found {
                         self.answer(&id, reply);
                     }
                 }
-                () = sleep_until(due), if self.due.is_some() => {}
+                () = sleep_until(due), if self.pending.due.is_some() => {}
                 () = sleep_until(quiet.unwrap_or(due)), if quiet.is_some() => self.end_replay(),
             }
-            if self.due.is_some_and(|due| due <= Instant::now()) && self.record().await.is_err() {
+            if self.pending.due.is_some_and(|due| due <= Instant::now()) && self.record().await.is_err() {
                 return Over;
             }
         }
@@ -167,7 +189,7 @@ impl<H: Host> Driver<H> {
     fn is_due(&mut self, at_once: bool) {
         let now = Instant::now();
         let due = if at_once { now } else { now + GATHER };
-        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        self.pending.due = Some(self.pending.due.map_or(due, |before| before.min(due)));
     }
 
     fn hear(&mut self, at: u64, bytes: &[u8]) {
@@ -185,7 +207,7 @@ impl<H: Host> Driver<H> {
                 )),
                 Err(_) => {}
             }
-            self.step.heard_to = end;
+            self.pending.step.heard_to = end;
         }
     }
 
@@ -196,7 +218,7 @@ impl<H: Host> Driver<H> {
             if let Message::Request { id, method, .. } = message {
                 let why = format!("the request {method:?} is too long: the maximum is {LONGEST} bytes");
                 let answer = Err(Error::invalid_request().data(Value::String(why)));
-                self.step.lines.push((Message::Response { id, answer }.line(), None));
+                self.pending.step.lines.push((Message::Response { id, answer }.line(), None));
                 return self.is_due(true);
             }
         }
@@ -214,7 +236,7 @@ impl<H: Host> Driver<H> {
         match heard {
             Heard::Update(update) => {
                 if self.abilities.updated(&update.update) {
-                    self.step.abilities = Some(self.abilities.text());
+                    self.pending.step.abilities = Some(self.abilities.text());
                     self.is_due(false);
                 }
                 self.refuse_changed(&update.update);
@@ -234,11 +256,11 @@ impl<H: Host> Driver<H> {
                     }
                     let question = self.host.question(&asked);
                     if question.is_some() {
-                        self.asking.insert(asked.id.clone(), asked.clone());
+                        self.agent_requests.questions.insert(asked.id.clone(), asked.clone());
                     }
                     self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
                 }
-                self.step.asked.push(AskedOfUs {
+                self.pending.step.asked.push(AskedOfUs {
                     id: id_text(&asked.id),
                     method: asked.method,
                     params: asked.params.map(|params| params.get().to_owned()),
@@ -247,9 +269,9 @@ impl<H: Host> Driver<H> {
                 self.is_due(true);
             }
             Heard::Answered { id, answer, verb } => {
-                self.cancelled &= verb != Verb::Prompt;
+                self.turn.is_cancelled &= verb != Verb::Prompt;
                 self.learn(verb, id, &answer);
-                self.step.answers.push((id, answer_text(&answer)));
+                self.pending.step.answers.push((id, answer_text(&answer)));
                 self.is_due(true);
             }
             Heard::Ignored(_) => {}
@@ -258,7 +280,7 @@ impl<H: Host> Driver<H> {
 
     /// Updates the abilities and the session's id from a response.
     fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
-        let asked = self.params.remove(&id);
+        let asked = self.our_requests.params.remove(&id);
         let result = match answer {
             Ok(result) => result,
             Err(error) => {
@@ -271,16 +293,16 @@ impl<H: Host> Driver<H> {
             }
         };
         if self.abilities.answered(verb, asked.as_deref(), result) {
-            self.step.abilities = Some(self.abilities.text());
+            self.pending.step.abilities = Some(self.abilities.text());
         }
         let session_of = |json: &RawValue| {
             let value: Value = serde_json::from_str(json.get()).ok()?;
             value["sessionId"].as_str().map(str::to_owned)
         };
         match verb {
-            Verb::NewSession => self.step.agent_session = session_of(result),
+            Verb::NewSession => self.pending.step.agent_session = session_of(result),
             Verb::LoadSession | Verb::ResumeSession => {
-                self.step.agent_session = asked.as_deref().and_then(session_of);
+                self.pending.step.agent_session = asked.as_deref().and_then(session_of);
             }
             _ => {}
         }
@@ -294,31 +316,31 @@ impl<H: Host> Driver<H> {
                 }
                 if turn.is_some() {
                     self.end_replay();
-                    self.turn.clone_from(&turn);
+                    self.turn.id.clone_from(&turn);
                     self.history.next_turn();
                     if !self.abilities.is_set_up {
                         self.abilities.is_set_up = true;
-                        self.step.abilities = Some(self.abilities.text());
+                        self.pending.step.abilities = Some(self.abilities.text());
                     }
                 }
                 told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
                 let question = self.conversation.ask(verb, &params);
                 if verb != Verb::Prompt {
-                    self.params.insert(question.id, params);
+                    self.our_requests.params.insert(question.id, params);
                 }
                 let verb = verb.word();
-                self.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
-                self.waiting.insert(question.id, reply);
+                self.pending.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
+                self.our_requests.callers.insert(question.id, reply);
                 self.is_due(true);
             }
-            Order::Await { id, reply } => match self.unclaimed.remove(&id) {
+            Order::Await { id, reply } => match self.our_requests.unclaimed.remove(&id) {
                 Some(text) => drop(reply.send(answer_of(&text))),
-                None => drop(self.waiting.insert(id, reply)),
+                None => drop(self.our_requests.callers.insert(id, reply)),
             },
             Order::Cancel(session) => {
-                self.step.lines.push((cancel(&session), None));
-                self.cancelled = self.conversation.waits_for(Verb::Prompt);
-                for id in self.finding.keys().cloned().collect::<Vec<_>>() {
+                self.pending.step.lines.push((cancel(&session), None));
+                self.turn.is_cancelled = self.conversation.waits_for(Verb::Prompt);
+                for id in self.agent_requests.tasks.keys().cloned().collect::<Vec<_>>() {
                     self.give_up(&id);
                 }
                 self.is_due(true);
@@ -330,10 +352,10 @@ impl<H: Host> Driver<H> {
 
     /// Records the step, and then acts on it: writes its lines, answers new requests, and wakes callers.
     async fn record(&mut self) -> Result<(), Over> {
-        self.due = None;
+        self.pending.due = None;
         let changes = self.history.changes();
-        let turn = &self.turn;
-        self.step.told = changes
+        let turn = &self.turn.id;
+        self.pending.step.told = changes
             .into_iter()
             .map(|change| match change.number {
                 Some(number) => Told::Again { number, body: change.body.to_string() },
@@ -344,8 +366,8 @@ impl<H: Host> Driver<H> {
                 },
             })
             .collect();
-        let next = Advance { heard_to: self.step.heard_to, ..Advance::default() };
-        let step = std::mem::replace(&mut self.step, next);
+        let next = Advance { heard_to: self.pending.step.heard_to, ..Advance::default() };
+        let step = std::mem::replace(&mut self.pending.step, next);
         let done = self.host.record(step.clone()).await?;
         self.history.recorded(done.numbers);
         for (at, (line, _)) in done.at.into_iter().zip(step.lines) {
@@ -357,14 +379,14 @@ impl<H: Host> Driver<H> {
                 self.find(asked);
             }
         }
-        if let Some(waiter) = self.replayed.take() {
+        if let Some(waiter) = self.pending.replay_waiter.take() {
             let _ = waiter.send(());
         }
         for (id, text) in step.answers {
-            match self.waiting.remove(&id) {
+            match self.our_requests.callers.remove(&id) {
                 // A caller that has left finds the response in the record.
                 Some(reply) => drop(reply.send(answer_of(&text))),
-                None => drop(self.unclaimed.insert(id, text)),
+                None => drop(self.our_requests.unclaimed.insert(id, text)),
             }
         }
         Ok(())

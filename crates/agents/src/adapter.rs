@@ -45,16 +45,11 @@ pub struct Adapter {
     pub timeout: Option<Duration>,
     /// Limit of a turn's silence while none of its processes works.
     pub silence: Silence,
-    /// Policy for the agent's permission requests.
-    pub permissions: Permissions,
-    /// Permissions set in the description, if any. A session that another spawns gets no more than these.
+    /// Policy for the agent's permission requests, if the description sets one. A session that another spawns gets no
+    /// more than this.
     pub permissions_given: Option<Permissions>,
-    /// Mode to set after a session was opened.
-    pub mode: Option<String>,
-    /// Id of the login method, if the agent needs one.
-    pub auth: Option<String>,
-    /// Model for sessions that name none.
-    pub model: Option<String>,
+    /// Values for opening a session.
+    pub session: SessionSetup,
     /// Time after which an idle adapter is ended; `None` keeps it.
     pub idle: Option<Duration>,
     /// True if Tenure reads and writes files for the agent; false if the agent does that itself.
@@ -63,7 +58,23 @@ pub struct Adapter {
     pub install: Option<String>,
 }
 
+/// Values for opening a session of an ACP agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSetup {
+    /// Mode to set after the session was opened.
+    pub mode: Option<String>,
+    /// Id of the login method, if the agent needs one.
+    pub auth: Option<String>,
+    /// Model for sessions that name none.
+    pub model: Option<String>,
+}
+
 impl Adapter {
+    /// Returns the policy for the agent's permission requests.
+    pub fn permissions(&self) -> Permissions {
+        self.permissions_given.unwrap_or(Permissions::ApproveReads)
+    }
+
     /// Returns the first argument that lets the agent act without asking, if the description has one.
     pub fn acts_unasked(&self) -> Option<String> {
         acts_unasked(&self.command, self.args.iter().map(String::as_str))
@@ -105,11 +116,12 @@ fn adapter(name: AgentId, table: &Table<'_>) -> Result<Adapter, BadAgent> {
         env: Environment::read(table)?,
         timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
         silence: silence(table)?,
-        permissions: permissions_given.unwrap_or(Permissions::ApproveReads),
         permissions_given,
-        mode: id(table, "mode")?,
-        auth: id(table, "auth")?,
-        model: id(table, "model")?,
+        session: SessionSetup {
+            mode: id(table, "mode")?,
+            auth: id(table, "auth")?,
+            model: id(table, "model")?,
+        },
         idle: limit(table, "idle", defaults::ADAPTER_IDLE)?,
         serves_files: table.word("files", &[("served", true), ("own", false)], true)?,
         install: table.text("install")?.map(str::to_owned),

@@ -30,14 +30,21 @@ pub struct Agent {
     pub env: Environment,
     /// Kind of its standard streams.
     pub terminal: Terminal,
-    /// Time limit of a turn; `None` means no limit.
+    /// Limits of a turn.
+    pub limits: TurnLimits,
+    /// Format of its standard output.
+    pub output: Output,
+}
+
+/// Limits of an agent's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnLimits {
+    /// Time limit; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// Silence limit of a turn.
+    /// Silence limit.
     pub silence: Silence,
     /// Activity that counts against silence.
     pub activity: Activity,
-    /// Format of its standard output.
-    pub output: Output,
 }
 
 /// Flags that let agents act without asking, in lower case: whole arguments, or their part before a `=`.
@@ -104,7 +111,7 @@ impl Agent {
 
     /// Returns the silence limit of a turn with this time limit; `None` means no limit.
     pub fn no_output(&self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
-        self.silence.limit(begins, timeout)
+        self.limits.silence.limit(begins, timeout)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads and checks the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
 
 use crate::adapter::{limit, silence};
-use crate::agent::{Agent, Output, PromptGoes, Read, Span, Terminal};
+use crate::agent::{Agent, Output, PromptGoes, Read, Span, Terminal, TurnLimits};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
 use crate::layers::{ACP, Described, Layers, command};
 use crate::rule::Rule;
@@ -74,13 +74,15 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
             &[("pipes", Terminal::Pipes), ("pty", Terminal::Pty)],
             Terminal::Pipes,
         )?,
-        timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
-        silence: silence(table)?,
-        activity: table.word(
-            "activity",
-            &[("output", Activity::Output), ("cpu", Activity::Cpu)],
-            Activity::Output,
-        )?,
+        limits: TurnLimits {
+            timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
+            silence: silence(table)?,
+            activity: table.word(
+                "activity",
+                &[("output", Activity::Output), ("cpu", Activity::Cpu)],
+                Activity::Output,
+            )?,
+        },
         output: output(table)?,
     };
     check(&agent, table)?;

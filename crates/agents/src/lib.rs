@@ -25,7 +25,7 @@ mod template;
 mod turn;
 
 pub use adapter::{Adapter, adapters};
-pub use agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
+pub use agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal, TurnLimits};
 pub use agents::Agents;
 pub use describe::agents;
 pub use environment::Environment;

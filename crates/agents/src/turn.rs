@@ -112,7 +112,7 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
     for argument in arguments {
         values.put(argument, &mut words)?;
     }
-    let timeout = turn.timeout.or(agent.timeout);
+    let timeout = turn.timeout.or(agent.limits.timeout);
     Ok(Planned {
         argv: Argv::new(words)?,
         stdin: (agent.prompt == PromptGoes::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
@@ -121,7 +121,11 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         begins,
         timeout,
         no_output: agent.no_output(begins, timeout),
-        activity: if agent.silence == Silence::Unlimited { Activity::Output } else { agent.activity },
+        activity: if agent.limits.silence == Silence::Unlimited {
+            Activity::Output
+        } else {
+            agent.limits.activity
+        },
         scope: turn.resume.map(|session| format!("cli:{}:{session}", agent.name.as_str())),
     })
 }

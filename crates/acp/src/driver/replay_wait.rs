@@ -69,15 +69,15 @@ impl<H: Host> Driver<H> {
             self.abilities.loads_badly = true;
         }
         self.abilities.is_replaying = false;
-        self.step.abilities = Some(self.abilities.text());
-        self.replayed = wait.waiter;
+        self.pending.step.abilities = Some(self.abilities.text());
+        self.pending.replay_waiter = wait.waiter;
         self.is_due(true);
     }
 
     /// Records that the agent fails to load conversations reliably.
     pub(super) fn note_bad_load(&mut self) {
         self.abilities.loads_badly = true;
-        self.step.abilities = Some(self.abilities.text());
+        self.pending.step.abilities = Some(self.abilities.text());
         self.is_due(true);
     }
 }

@@ -47,7 +47,7 @@ impl<H: Host> Driver<H> {
             }
             _ => false,
         };
-        for asked in self.asking.values().filter(changed).cloned().collect::<Vec<_>>() {
+        for asked in self.agent_requests.questions.values().filter(changed).cloned().collect::<Vec<_>>() {
             let Want::Permission(wanted) = asked.want() else { continue };
             let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
             let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
@@ -60,25 +60,26 @@ impl<H: Host> Driver<H> {
     /// Starts the host's task that answers a request.
     pub(super) fn find(&mut self, asked: Asked) {
         let (host, id) = (Arc::clone(&self.host), asked.id.clone());
-        let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
-        self.finding.insert(id.clone(), finding);
-        if self.cancelled {
+        let task =
+            self.agent_requests.replies.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
+        self.agent_requests.tasks.insert(id.clone(), task);
+        if self.turn.is_cancelled {
             self.give_up(&id);
         }
     }
 
     /// Sends the answer to a request, unless it is answered already.
     pub(super) fn answer(&mut self, id: &RequestId, reply: Reply) {
-        self.asking.remove(id);
-        if let Some(finding) = self.finding.remove(id) {
-            finding.abort();
+        self.agent_requests.questions.remove(id);
+        if let Some(task) = self.agent_requests.tasks.remove(id) {
+            task.abort();
         }
         if let Some(line) = self.conversation.answer(id, reply.answer) {
             if let Some(how) = reply.told {
                 self.history.permitted(&id_text(id), how);
             }
-            self.step.answered.push(id_text(id));
-            self.step.lines.push((line, None));
+            self.pending.step.answered.push(id_text(id));
+            self.pending.step.lines.push((line, None));
             self.is_due(true);
         }
     }

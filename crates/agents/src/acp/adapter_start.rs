@@ -43,7 +43,7 @@ pub(crate) fn root_of(row: &SessionRow) -> PathBuf {
 
 /// How the agent of a session is answered when it asks before it does something.
 pub(crate) fn permissions_of(row: &SessionRow, description: &Description) -> Permissions {
-    row.work.permissions.unwrap_or(description.permissions)
+    row.work.permissions.unwrap_or(description.permissions())
 }
 
 impl Agents {

@@ -62,9 +62,9 @@ pub(crate) async fn join(
         cwd: &root,
         resume: session.resume.as_deref(),
         recorded: &recorded,
-        model: row.work.model.as_deref().or(description.model.as_deref()),
-        mode: description.mode.as_deref(),
-        login: description.auth.as_deref(),
+        model: row.work.model.as_deref().or(description.session.model.as_deref()),
+        mode: description.session.mode.as_deref(),
+        login: description.session.auth.as_deref(),
         serves_files: description.serves_files,
     };
     let spoke = Arc::new(Mutex::new(Instant::now()));

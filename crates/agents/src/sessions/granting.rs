@@ -107,7 +107,7 @@ pub(crate) async fn granted(
         return Err(refused(asker, &limit, &format!("starts {agent} with {flag:?}, which asks nobody")));
     }
     let usual = match (backend, agent) {
-        (Backend::Acp, Some(agent)) => adapter_start::adapter_of(agents, agent)?.permissions,
+        (Backend::Acp, Some(agent)) => adapter_start::adapter_of(agents, agent)?.permissions(),
         // Other sessions have no permissions of their own.
         _ => Permissions::DenyAll,
     };
@@ -143,7 +143,8 @@ pub(crate) async fn may_adjust(
     setting: &Setting,
 ) -> Result<(), Refusal> {
     let limit = limit_of(agents, asker, row.agent.as_ref()).await?;
-    let described = row.agent.as_ref().and_then(|agent| adapter_start::adapter_of(agents, agent).ok()?.mode);
+    let described =
+        row.agent.as_ref().and_then(|agent| adapter_start::adapter_of(agents, agent).ok()?.session.mode);
     let what = match setting {
         Setting::Mode(mode) if !is_cautious_mode(mode) && described.as_ref() != Some(mode) => {
             format!("sets the mode {mode:?}, in which the agent may ask nobody")

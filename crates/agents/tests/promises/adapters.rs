@@ -30,7 +30,7 @@ fn every_built_in_agent_has_an_adapter_that_says_how_to_get_it() {
     assert_eq!(names, BUILT_IN.map(|(name, _)| name));
     for adapter in all {
         assert!(adapter.install.is_some() && !adapter.env.pass.is_empty(), "{adapter:?}");
-        assert_eq!(adapter.permissions, Permissions::ApproveReads);
+        assert_eq!(adapter.permissions(), Permissions::ApproveReads);
         assert_eq!(
             (adapter.timeout, adapter.idle),
             (Some(defaults::AGENT_TURN), Some(defaults::ADAPTER_IDLE))
@@ -75,9 +75,9 @@ fn a_built_in_adapter_is_overridden_key_by_key() {
     assert_eq!(line(&mine), format!("{path}|--debug|{{model}}"), "arguments are literals");
     assert_eq!((&mine.env.pass, &mine.env.remove), (&plain.env.pass, &plain.env.remove));
     assert_eq!(mine.env.set["A"], "1");
-    assert_eq!((mine.permissions, mine.idle), (Permissions::Ask, None));
-    assert_eq!((mine.mode.as_deref(), mine.auth.as_deref()), (Some("plan"), Some("key")));
-    assert_eq!((mine.model.as_deref(), mine.timeout), (Some("large"), Some(Duration::from_mins(5))));
+    assert_eq!((mine.permissions(), mine.idle), (Permissions::Ask, None));
+    assert_eq!((mine.session.mode.as_deref(), mine.session.auth.as_deref()), (Some("plan"), Some("key")));
+    assert_eq!((mine.session.model.as_deref(), mine.timeout), (Some("large"), Some(Duration::from_mins(5))));
     assert_eq!((plain.serves_files, mine.serves_files), (true, false));
     assert_eq!(mine.install, plain.install);
 }

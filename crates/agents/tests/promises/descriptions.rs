@@ -24,7 +24,10 @@ fn a_built_in_agent_is_overridden_key_by_key() {
     let text = format!("[agents.claude]\ncommand = '{path}'\nenv.A = '1'\nread.session = 'id'");
     let mine = agent("claude", &text);
     assert_eq!(mine.command, path);
-    assert_eq!((&mine.fresh, &mine.resume, mine.timeout), (&plain.fresh, &plain.resume, plain.timeout));
+    assert_eq!(
+        (&mine.fresh, &mine.resume, mine.limits.timeout),
+        (&plain.fresh, &plain.resume, plain.limits.timeout)
+    );
     let (Output::JsonLines(mine), Output::JsonLines(plain)) = (mine.output, plain.output) else { panic!() };
     assert_ne!(mine.session, plain.session);
     assert_eq!((mine.delta, mine.last, mine.usage_of), (plain.delta, plain.last, plain.usage_of));
@@ -61,7 +64,10 @@ const REFUSED: [(&str, &str); 27] = [
     ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): this is a number: write a text"),
     ("prompt = 'argument'", "agents.mine.fresh (from /c/config.toml:3): it has no {prompt}"),
     ("terminal = 'pty'", "on a pty the prompt would have no end"),
-    ("timeout = '1 hour'", "agents.mine.timeout (from /c/config.toml:4): \"1 hour\" is not a duration"),
+    (
+        "timeout = '1 hour'",
+        "agents.mine.limits.timeout (from /c/config.toml:4): \"1 hour\" is not a duration",
+    ),
     ("timeout = 60", "this is a number: write a text"),
     ("no-output-timeout = '5'", "agents.mine.no-output-timeout"),
     ("activity = 'disk'", "write output or cpu"),

@@ -71,7 +71,7 @@ fn source(name: &AgentId, settings: &Settings, backend: Backend) -> &'static str
 }
 
 fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
-    let silence = |begins| agent.no_output(begins, agent.timeout).map(millis);
+    let silence = |begins| agent.no_output(begins, agent.limits.timeout).map(millis);
     Listed {
         name: agent.name.to_string(),
         backend: Backend::Cli.word(),
@@ -84,7 +84,7 @@ fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
             PromptGoes::Argument => "argument",
         },
         model: agent.model.clone(),
-        timeout_ms: agent.timeout.map(millis),
+        timeout_ms: agent.limits.timeout.map(millis),
         no_output_fresh_ms: silence(Begins::Fresh),
         no_output_resumed_ms: silence(Begins::Resumed),
         adapter: None,
@@ -101,15 +101,15 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
         // Unknown until the agent runs and reports it.
         resumes: None,
         prompt: "protocol",
-        model: adapter.model.clone(),
+        model: adapter.session.model.clone(),
         timeout_ms: adapter.timeout.map(millis),
         no_output_fresh_ms: None,
         no_output_resumed_ms: None,
         adapter: Some(ListedAdapter {
             args: adapter.args.clone(),
-            permissions: adapter.permissions.word(),
-            mode: adapter.mode.clone(),
-            auth: adapter.auth.clone(),
+            permissions: adapter.permissions().word(),
+            mode: adapter.session.mode.clone(),
+            auth: adapter.session.auth.clone(),
             idle_ms: adapter.idle.map(millis),
             install: adapter.install.clone(),
         }),
