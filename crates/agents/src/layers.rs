@@ -78,7 +78,7 @@ impl<'a> Layers<'a> {
                 name.parse().map_err(|why: tenure_core::session::BadAgent| root.bad(name, why.to_string()))
             }
             Some(other) => {
-                Err(root.bad(name, format!("this is {}: write a table, [agents.{name}]", other.kind())))
+                Err(root.bad(name, format!("must be a table, [agents.{name}], not {}", other.kind())))
             }
         }
     }

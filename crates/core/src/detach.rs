@@ -17,7 +17,7 @@ pub enum BadDetachKeys {
     #[error(transparent)]
     Key(#[from] UnknownKey),
     /// The list is empty.
-    #[error("no detach keys: write them as in \"C-p C-q\", or \"none\" for none")]
+    #[error("no detach keys given: use keys as in \"C-p C-q\", or \"none\"")]
     Empty,
 }
 

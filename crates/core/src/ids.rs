@@ -103,7 +103,7 @@ pub fn check_prefix(text: &str) -> Result<(), PrefixTooShort> {
 
 /// An ambiguous prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{count} {what} have ids that begin with {text}: write more of it")]
+#[error("{count} {what} have ids that begin with {text:?}: use a longer prefix")]
 pub struct AmbiguousPrefix {
     count: usize,
     what: &'static str,
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!((find("ab2"), find("c")), (Ok(Some("ab2")), Ok(Some("c"))));
         assert_eq!((find("d"), find("")), (Ok(None), Ok(None)));
         let refused = find("a").unwrap_err().to_string();
-        assert_eq!(refused, "2 runs have ids that begin with a: write more of it");
+        assert_eq!(refused, "2 runs have ids that begin with \"a\": use a longer prefix");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub enum UnknownKey {
 
 /// A text that is not a list of bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no byte in hexadecimal: write 1b or 0x1b, or several as 1b5b41")]
+#[error("{text:?} is not hexadecimal: use 1b or 0x1b, or several bytes as in 1b5b41")]
 pub struct BadHex {
     text: String,
 }

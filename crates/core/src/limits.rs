@@ -57,7 +57,7 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLimits {
     /// `--activity cpu` was given without a no-output limit.
-    #[error("--activity cpu needs --no-output-timeout: without that limit there is no silence to judge")]
+    #[error("--activity cpu has no effect without --no-output-timeout: add that limit")]
     ActivityWithoutLimit,
 }
 

@@ -66,12 +66,12 @@ pub enum Decision {
 
 /// A word that is not a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no mode: write deny, allowlist, ask or full")]
+#[error("unknown mode {0:?}: use deny, allowlist, ask or full")]
 pub struct BadMode(pub String);
 
 /// A word that does not say when to ask.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} does not say when to ask: write off, on-miss or always")]
+#[error("unknown value {0:?} for ask: use off, on-miss or always")]
 pub struct BadAsk(pub String);
 
 /// Decides about a command. `settings` is the `ask` of the settings, `call` that of the call: a call can ask for

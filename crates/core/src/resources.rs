@@ -57,7 +57,7 @@ pub enum Controller {
 
 /// A limit of zero, under which nothing could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a limit of no {what} at all leaves nothing to run with: give more, or leave it out")]
+#[error("a limit of 0 {what} is not possible: use a larger one, or none")]
 pub struct NothingLeft {
     what: &'static str,
 }

@@ -20,7 +20,7 @@ pub enum BadSpec {
     #[error("the command is empty: say what to run, as in `tenure run -- npm test`")]
     EmptyCommand,
     /// A NUL byte cannot be passed to a program.
-    #[error("{what} holds a NUL byte, which no program can be given")]
+    #[error("{what} contains a NUL byte, which no program accepts")]
     Nul {
         /// The part.
         what: String,

@@ -2,7 +2,7 @@
 
 /// A word that is not among the allowed ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no {what}: write one of {valid}")]
+#[error("unknown {what} {text:?}: use one of {valid}")]
 pub struct BadWord {
     pub(crate) what: &'static str,
     pub(crate) text: String,

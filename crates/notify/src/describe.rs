@@ -27,7 +27,7 @@ fn channel(file: &Path, given: &RawTable, name: &str) -> Result<Channel, BadTabl
     let id: ChannelName = name.parse().map_err(|why: BadName| root.bad(name, why.to_string()))?;
     let raw = &given[name];
     let RawValue::Table(values) = &raw.value else {
-        let why = format!("this is {}: write a table, [channels.{name}]", raw.value.kind());
+        let why = format!("must be a table, [channels.{name}], not {}", raw.value.kind());
         return Err(root.bad(name, why));
     };
     let table = Table { file, key: format!("channels.{name}"), line: raw.line, values };
@@ -104,8 +104,7 @@ fn command(table: &Table<'_>) -> Result<Command, BadTable> {
 /// An absolute path; a relative one begins at the file.
 fn path_of(table: &Table<'_>, key: &str, text: &str) -> Result<PathBuf, BadTable> {
     if text.is_empty() || text.starts_with('~') || text.contains('\0') {
-        let why =
-            format!("{text:?} is no path: write an absolute one, or one that begins where this file is");
+        let why = format!("{text:?} is not a path: use an absolute path, or one relative to this file");
         return Err(table.bad(key, why));
     }
     Ok(table.file.parent().unwrap_or(Path::new("/")).join(text))

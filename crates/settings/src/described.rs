@@ -11,7 +11,7 @@ use tenure_core::duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTable {
     /// A key is unknown.
-    #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
+    #[error("{}:{line}: unknown setting {key:?}: use one of {known}", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -89,7 +89,7 @@ impl<'a> Table<'a> {
     fn as_text(&self, name: &str, raw: &'a Raw) -> Result<&'a str, BadTable> {
         match &raw.value {
             RawValue::Text(text) => Ok(text),
-            other => Err(self.bad_at(name, raw.line, format!("this is {}: write a text", other.kind()))),
+            other => Err(self.bad_at(name, raw.line, format!("must be a text, not {}", other.kind()))),
         }
     }
 
@@ -98,9 +98,7 @@ impl<'a> Table<'a> {
         let Some(text) = self.text(name)? else { return Ok(otherwise) };
         let found = words.iter().find(|(word, _)| *word == text).map(|&(_, value)| value);
         let all: Vec<_> = words.iter().map(|&(word, _)| word).collect();
-        found.ok_or_else(|| {
-            self.bad(name, format!("{text:?} is none of the words: write {}", all.join(" or ")))
-        })
+        found.ok_or_else(|| self.bad(name, format!("unknown value {text:?}: use {}", all.join(" or "))))
     }
 
     /// Returns a duration.
@@ -119,7 +117,7 @@ impl<'a> Table<'a> {
         let Some(raw) = self.values.get(name) else { return Ok(None) };
         match &raw.value {
             RawValue::Array(values) => Ok(Some(values)),
-            other => Err(self.bad(name, format!("this is {}: write an array of texts", other.kind()))),
+            other => Err(self.bad(name, format!("must be an array of texts, not {}", other.kind()))),
         }
     }
 
@@ -142,7 +140,7 @@ impl<'a> Table<'a> {
         match self.values.get(name).map(|raw| &raw.value) {
             None => Ok(otherwise),
             Some(RawValue::Switch(on)) => Ok(*on),
-            Some(other) => Err(self.bad(name, format!("this is {}: write true or false", other.kind()))),
+            Some(other) => Err(self.bad(name, format!("must be true or false, not {}", other.kind()))),
         }
     }
 
@@ -168,7 +166,7 @@ impl<'a> Table<'a> {
             Some(Raw { line, value: RawValue::Table(values) }) => {
                 (if *line == 0 { self.line } else { *line }, values)
             }
-            Some(raw) => return Err(self.bad(name, format!("this is {}: write a table", raw.value.kind()))),
+            Some(raw) => return Err(self.bad(name, format!("must be a table, not {}", raw.value.kind()))),
         };
         Ok(Table { file: self.file, key, line, values })
     }
@@ -188,7 +186,7 @@ impl<'a> Table<'a> {
 /// Checks a text that becomes an argument of a program.
 pub fn literal(text: &str) -> Result<String, String> {
     if text.contains('\0') {
-        Err("it holds a NUL byte: leave it out".to_owned())
+        Err("it contains a NUL byte: remove it".to_owned())
     } else {
         Ok(text.to_owned())
     }
@@ -197,10 +195,10 @@ pub fn literal(text: &str) -> Result<String, String> {
 /// Checks the name of a variable that users may set.
 pub fn variable(name: &str) -> Result<String, String> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(format!("{name:?} is no variable's name: write one without ="));
+        return Err(format!("{name:?} is not a variable name: use one without ="));
     }
     if name.starts_with("TENURE_") {
-        return Err(format!("{name} is Tenure's own: leave it out"));
+        return Err(format!("{name} is reserved for Tenure: remove it"));
     }
     Ok(name.to_owned())
 }

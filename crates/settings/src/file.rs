@@ -96,7 +96,7 @@ impl Walk<'_> {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
             other => {
                 let origin = crate::Origin::File { path: self.path.to_owned(), line };
-                let why = format!("this is a {}: write a text, a number or a boolean", other.type_str());
+                let why = format!("must be a text, a number or a boolean, not of type {}", other.type_str());
                 return (self.mistake)(BadSettings::Value { key: setting.key, origin, why });
             }
         };

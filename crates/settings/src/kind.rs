@@ -49,7 +49,7 @@ impl Kind for File {
             _ => PathBuf::from(text),
         };
         let path = place.base.map_or(path.clone(), |base| base.join(&path));
-        std::path::absolute(&path).map_err(|error| format!("{text:?} is no path: {error}"))
+        std::path::absolute(&path).map_err(|error| format!("{text:?} is not a path: {error}"))
     }
 
     fn write(path: &PathBuf) -> String {
@@ -70,14 +70,14 @@ impl Kind for RegistryUrl {
             return Ok(Registry::InState);
         }
         if matches!(scheme, "postgres" | "postgresql") {
-            return Err("a PostgreSQL registry is not supported yet: write sqlite or sqlite:/path".to_owned());
+            return Err("a PostgreSQL registry is not supported yet: use sqlite or sqlite:/path".to_owned());
         }
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         // `sqlite://name` would be a host in any other URL; `sqlite:///path` is an absolute path.
         let is_url = path.starts_with("//") && !path.starts_with("///") || path.contains("://");
         let is_path = path.contains(is_separator) || text.starts_with("sqlite:");
         if is_url || !is_path || path.is_empty() {
-            return Err(format!("{text:?} is no registry: write sqlite, sqlite:/path or /path"));
+            return Err(format!("{text:?} is not a registry: use sqlite, sqlite:/path or /path"));
         }
         let path = path.strip_prefix("//").unwrap_or(path);
         // The part after the slash of a URL may be absolute without it: `sqlite:///C:/path`.
@@ -103,7 +103,7 @@ impl Kind for Switch {
         match text {
             "on" | "true" | "yes" | "1" => Ok(true),
             "off" | "false" | "no" | "0" => Ok(false),
-            _ => Err(format!("{text:?} is neither on nor off")),
+            _ => Err(format!("{text:?} is not a switch: use on or off")),
         }
     }
 
@@ -119,7 +119,7 @@ impl Kind for Count {
     type Of = u64;
 
     fn read(text: &str, _: Place<'_>) -> Result<u64, String> {
-        text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+        text.parse().map_err(|_| format!("{text:?} is not a whole number: use digits only"))
     }
 
     fn write(count: &u64) -> String {
@@ -162,7 +162,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     let (digits, bits) = unit.unwrap_or((text, 0));
     let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
     number.and_then(|number| number.checked_mul(1 << bits)).ok_or_else(|| {
-        format!("{text:?} is no size: write a number of bytes, or a whole number and KiB, MiB, GiB or TiB")
+        format!("{text:?} is not a size: use a number of bytes, or a whole number with KiB, MiB, GiB or TiB")
     })
 }
 
@@ -197,14 +197,16 @@ impl Kind for Loopback {
     fn read(text: &str, _: Place<'_>) -> Result<SocketAddr, String> {
         let local = text.strip_prefix("localhost:").map(|port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
         let address: SocketAddr = local.as_deref().unwrap_or(text).parse().map_err(|_| {
-            format!("{text:?} is no address: write an address and a port, as in 127.0.0.1:7411 or [::1]:7411")
+            format!(
+                "{text:?} is not an address: use an address with a port, as in 127.0.0.1:7411 or [::1]:7411"
+            )
         })?;
         if address.ip().is_loopback() {
             return Ok(address);
         }
         Err(format!(
-            "{text:?} can be reached from other machines, and whoever reaches the API runs commands as this user: \
-             write a loopback address, as in 127.0.0.1:{}, and let a proxy with TLS face the network",
+            "{text:?} is reachable from other machines, and every client of the API can run commands as this user: use a \
+             loopback address, as in 127.0.0.1:{}, and put a TLS proxy in front of it for other machines",
             address.port()
         ))
     }
@@ -221,12 +223,19 @@ impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
     type Of = T;
 
     fn read(text: &str, _: Place<'_>) -> Result<T, String> {
-        T::deserialize(text.into_deserializer()).map_err(|error: BadWord| error.to_string())
+        T::deserialize(text.into_deserializer())
+            .map_err(|error: BadWord| unknown_word(text, &error.to_string()))
     }
 
     fn write(word: &T) -> String {
         serde_json::to_value(word).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
     }
+}
+
+/// Turns serde's "unknown variant `x`, expected one of `a`, `b`" into our own words.
+fn unknown_word(text: &str, error: &str) -> String {
+    let valid = error.split_once("expected ").map_or("", |(_, valid)| valid);
+    format!("unknown value {text:?}: use {}", valid.replace('`', ""))
 }
 
 /// The routes by which agents may reach others, separated by commas; may be empty.
@@ -240,7 +249,7 @@ impl Kind for Routes {
             "none" => Ok(Vec::new()),
             _ => text.split(',').map(|route| route.trim().parse()).collect::<Result<_, _>>(),
         }
-        .map_err(|error: BadRoute| format!("{error}; with commas between several, or none"))
+        .map_err(|error: BadRoute| format!("{error}; separate several by commas, or use none"))
     }
 
     fn write(routes: &Vec<Route>) -> String {

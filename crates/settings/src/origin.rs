@@ -60,10 +60,10 @@ pub struct Shown {
 #[derive(Debug, thiserror::Error)]
 pub enum BadSettings {
     /// No directory is available as the state root.
-    #[error("there is no state root: set TENURE_STATE to a directory of your own")]
+    #[error("the state root is unknown: set TENURE_STATE to a directory of your own")]
     NoStateRoot,
     /// The configuration file that a variable names does not exist.
-    #[error("TENURE_CONFIG names {}, which does not exist: write the file, or unset TENURE_CONFIG", .0.display())]
+    #[error("TENURE_CONFIG names {}, which does not exist: create the file, or unset TENURE_CONFIG", .0.display())]
     Missing(PathBuf),
     /// The configuration file cannot be read.
     #[error("the configuration {} cannot be read: {source}", path.display())]
@@ -74,7 +74,7 @@ pub enum BadSettings {
         source: io::Error,
     },
     /// The configuration file is not TOML.
-    #[error("{}:{line}: this is not TOML: {why}", path.display())]
+    #[error("{}:{line}: invalid TOML: {why}", path.display())]
     NotToml {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum BadSettings {
         why: String,
     },
     /// The configuration file names an unknown setting.
-    #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
+    #[error("{}:{line}: unknown setting {key:?}: use one of {known}", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum BadSettings {
         known: String,
     },
     /// A flag names an unknown setting.
-    #[error("there is no setting {0}")]
+    #[error("unknown setting {0:?}")]
     UnknownFlag(String),
     /// A value is invalid.
     #[error("{key} (from {origin}): {why}")]

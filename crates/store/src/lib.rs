@@ -53,7 +53,7 @@ pub enum Failed {
         holder: RunId,
     },
     /// The key exists already.
-    #[error("there is a session {key} already, and it is {state}: give the new one another key")]
+    #[error("session {key} exists already and is {state}: use another key")]
     SessionTaken {
         /// The key.
         key: SessionKey,

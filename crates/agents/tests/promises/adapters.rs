@@ -102,15 +102,15 @@ fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
         ("mode = ''", "agents.mine.acp.mode (from /c/config.toml:3): it is empty: write an id"),
         (
             "fresh = []",
-            "/c/config.toml:3: there is no setting agents.mine.acp.fresh: there are command, args",
+            "/c/config.toml:3: unknown setting \"agents.mine.acp.fresh\": use one of command, args",
         ),
-        ("args = '--x'", "this is a text: write an array of texts"),
+        ("args = '--x'", "must be an array of texts, not a text"),
         ("args = [\"\\u0000\"]", "NUL"),
-        ("permissions = 'all'", "write approve-all or approve-reads or deny-all or ask"),
-        ("files = 'none'", "write served or own"),
+        ("permissions = 'all'", "use approve-all or approve-reads or deny-all or ask"),
+        ("files = 'none'", "use served or own"),
         ("idle = 'soon'", "agents.mine.acp.idle (from /c/config.toml:3): \"soon\" is not a duration"),
         ("env-remove = ['A']\nenv.A = '1'", "A is set in env as well"),
-        ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),
+        ("env.TENURE_STATE = '/x'", "TENURE_STATE is reserved for Tenure"),
         ("env-pass = 'A'", "agents.mine.acp.env-pass"),
     ] {
         let refused = all(&format!("[agents.mine.acp]\ncommand = 'x'\n{text}")).unwrap_err().to_string();
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
     }
     let refused = all("agents.mine.acp = 'x'").unwrap_err().to_string();
     assert!(
-        refused.contains("agents.mine.acp (from /c/config.toml:1): this is a text: write a table"),
+        refused.contains("agents.mine.acp (from /c/config.toml:1): must be a table, not a text"),
         "{refused}"
     );
     let refused = all("[agents.mine.acp]\nargs = []").unwrap_err().to_string();

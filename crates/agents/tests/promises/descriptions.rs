@@ -51,35 +51,32 @@ fn a_new_agent_needs_little() {
 const REFUSED: [(&str, &str); 27] = [
     (
         "promt = 'stdin'",
-        "/c/config.toml:4: there is no setting agents.mine.promt: there are command, fresh, resume",
+        "/c/config.toml:4: unknown setting \"agents.mine.promt\": use one of command, fresh, resume",
     ),
     (
         "read.sesion = 'x'",
-        "/c/config.toml:4: there is no setting agents.mine.read.sesion: there are session, delta",
+        "/c/config.toml:4: unknown setting \"agents.mine.read.sesion\": use one of session, delta",
     ),
     (
         "prompt = 'file'",
-        "agents.mine.prompt (from /c/config.toml:4): \"file\" is none of the words: write stdin or argument",
+        "agents.mine.prompt (from /c/config.toml:4): unknown value \"file\": use stdin or argument",
     ),
-    ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): this is a number: write a text"),
+    ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): must be a text, not a number"),
     ("prompt = 'argument'", "agents.mine.fresh (from /c/config.toml:3): it has no {prompt}"),
     ("terminal = 'pty'", "on a pty the prompt would have no end"),
-    (
-        "timeout = '1 hour'",
-        "agents.mine.limits.timeout (from /c/config.toml:4): \"1 hour\" is not a duration",
-    ),
-    ("timeout = 60", "this is a number: write a text"),
+    ("timeout = '1 hour'", "agents.mine.timeout (from /c/config.toml:4): \"1 hour\" is not a duration"),
+    ("timeout = 60", "must be a text, not a number"),
     ("no-output-timeout = '5'", "agents.mine.no-output-timeout"),
-    ("activity = 'disk'", "write output or cpu"),
+    ("activity = 'disk'", "use output or cpu"),
     (
         "extra = ['--x']",
         "agents.mine.fresh (from /c/config.toml:3): there are extra arguments and no {extra}",
     ),
-    ("extra = '--x'", "this is a text: write an array of texts"),
-    ("env = ['A']", "agents.mine.env (from /c/config.toml:4): this is an array: write a table"),
-    ("env.A = 1", "agents.mine.env.A (from /c/config.toml:4): this is a number"),
-    ("env.'A=B' = '1'", "is no variable's name"),
-    ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),
+    ("extra = '--x'", "must be an array of texts, not a text"),
+    ("env = ['A']", "agents.mine.env (from /c/config.toml:4): must be a table, not an array"),
+    ("env.A = 1", "agents.mine.env.A (from /c/config.toml:4): must be a text, not a number"),
+    ("env.'A=B' = '1'", "is not a variable name"),
+    ("env.TENURE_STATE = '/x'", "TENURE_STATE is reserved for Tenure"),
     ("env.A = \"\\u0000\"", "NUL"),
     (
         "env.A = '1'\nenv-remove = ['A']",
@@ -90,7 +87,7 @@ const REFUSED: [(&str, &str); 27] = [
         "agents.mine.resume (from /c/config.toml:4): nothing says how to learn the session",
     ),
     ("resume = ['-r']", "{session} belongs into resume"),
-    ("resume = 'no'", "this is a text: write an array of texts"),
+    ("resume = 'no'", "must be an array of texts, not a text"),
     (
         "resume = [\n '-r',\n '{sesion}']",
         "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": there is no {sesion}",
@@ -108,7 +105,7 @@ const REFUSED: [(&str, &str); 27] = [
         "output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'",
         "takes nothing: write a path before where",
     ),
-    ("output = 'json-lines'\nread = { final = 'a', usage-of = 'day' }", "write step or turn or session"),
+    ("output = 'json-lines'\nread = { final = 'a', usage-of = 'day' }", "use step or turn or session"),
 ];
 
 #[test]
@@ -124,9 +121,9 @@ fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
     for (text, expected) in [
         (
             "agents.mine = 3",
-            "agents.mine (from /c/config.toml:1): this is a number: write a table, [agents.mine]",
+            "agents.mine (from /c/config.toml:1): must be a table, [agents.mine], not a number",
         ),
-        ("\n[agents.'a b']\ncommand = 'x'", "agents.a b (from /c/config.toml:2): \"a b\" is no agent's name"),
+        ("\n[agents.'a b']\ncommand = 'x'", "agents.a b (from /c/config.toml:2): \"a b\" is not an agent name"),
         ("[agents.mine]\nfresh = []", "agents.mine.command (from /c/config.toml:1): \"\" is no program"),
         ("[agents.mine]\ncommand = 'x'", "agents.mine.fresh (from /c/config.toml:1): it is missing"),
         (
@@ -141,9 +138,9 @@ fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
         ),
         (
             "[agents.mine]\ncommand = 'x'\nfresh = [['a', ['b']]]",
-            "agents.mine.fresh (from /c/config.toml:3): this is an array",
+            "agents.mine.fresh (from /c/config.toml:3): must be a text, not an array",
         ),
-        ("[agents.mine]\ncommand = 'x'\nfresh = [3]", "this is a number: write a text"),
+        ("[agents.mine]\ncommand = 'x'\nfresh = [3]", "must be a text, not a number"),
         // The built-in templates do not say where it would go: told by the line that made it needed.
         (
             "\n[agents.claude]\nprompt = 'argument'",

@@ -40,7 +40,7 @@ pub enum Pattern {
 /// A text that is not a route between agents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} says not who may reach whom: write REQUESTER->TARGET, each an agent's name, the beginning of one with * at its end, or *"
+    "{text:?} is not a route: use REQUESTER->TARGET, each an agent name, a prefix of one followed by *, or *"
 )]
 pub struct BadRoute {
     text: String,

@@ -24,22 +24,22 @@ pub struct AgentId(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
     /// The text is empty or blank.
-    #[error("the session key is empty: write one, such as agent:main:1")]
+    #[error("the session key is empty: use one such as agent:main:1")]
     Empty,
     /// The text is too long.
-    #[error("the session key has {bytes} bytes: write one of at most {KEY_BYTES}")]
+    #[error("the session key has {bytes} bytes: use at most {KEY_BYTES}")]
     TooLong {
         /// The text's length.
         bytes: usize,
     },
     /// The text has a character that is invisible or looks like another.
-    #[error("the session key holds the character {found}, which does not show: leave it out")]
+    #[error("the session key contains the invisible character {found}: remove it")]
     Unseen {
         /// The character, escaped.
         found: String,
     },
     /// The text is a path, or could be a part of one.
-    #[error("the session key {key:?} looks like a path because of {part:?}: write names joined by colons")]
+    #[error("the session key {key:?} looks like a path because of {part:?}: use names joined by colons")]
     Path {
         /// The key.
         key: String,
@@ -59,7 +59,7 @@ pub enum BadKey {
 /// A text that is not an agent's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no agent's name: write 1 to {AGENT_BYTES} of a-z, A-Z, 0-9, '-', '_' and '.', with a letter or digit first"
+    "{text:?} is not an agent name: use 1 to {AGENT_BYTES} of a-z, A-Z, 0-9, '-', '_' and '.', with a letter or digit first"
 )]
 pub struct BadAgent {
     text: String,

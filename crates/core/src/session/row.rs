@@ -122,7 +122,7 @@ pub enum Disagreement {
     #[error("the owner is not the parent")]
     OwnerIsNotParent,
     /// The session was spawned by one that is not its ancestor.
-    #[error("the session that asked for it is no ancestor")]
+    #[error("the spawning session is not an ancestor")]
     SpawnedByAStranger,
     /// The ancestors are not those of its parent.
     #[error("the ancestors are not those of the parent")]
@@ -131,10 +131,10 @@ pub enum Disagreement {
     #[error("the parent has no row")]
     ParentMissing,
     /// The session belongs to another installation than the session that is closed.
-    #[error("the session is another installation's")]
+    #[error("the session belongs to another installation")]
     OtherInstance,
     /// The parent is not proven to be below the session that is closed.
-    #[error("the parent is not shown to be below the session that is closed")]
+    #[error("the parent's record does not place it below the closed session")]
     ParentNotBelow,
 }
 

@@ -63,7 +63,7 @@ impl Default for SpawnLimits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The key exists already.
-    #[error("there is a session {key} already, and it is {state}: give the new one another key{or}",
+    #[error("session {key} exists already and is {state}: use another key{or}",
         or = if .state.is_open() { ", or send to that one" } else { "" })]
     Taken {
         /// The key.
@@ -86,7 +86,7 @@ pub enum Refused {
         state: SessionState,
     },
     /// The parent's row contradicts itself.
-    #[error("what is recorded of the parent {parent} does not agree ({why}): close it and name another")]
+    #[error("the records of the parent {parent} are inconsistent ({why}): close it and name another one")]
     ParentDisagrees {
         /// The parent.
         parent: SessionKey,
@@ -94,9 +94,7 @@ pub enum Refused {
         why: Disagreement,
     },
     /// The session would be too deep.
-    #[error(
-        "{parent} is {limit} below the first session already: do the work in it, or raise the limit of depth"
-    )]
+    #[error("{parent} is already {limit} levels deep: do the work in it, or raise the depth limit")]
     TooDeep {
         /// The parent.
         parent: SessionKey,
@@ -104,7 +102,7 @@ pub enum Refused {
         limit: usize,
     },
     /// The parent has too many children.
-    #[error("{parent} has {limit} open children already: close one of them, or raise the limit of children")]
+    #[error("{parent} has {limit} open children already: close one of them, or raise the limit")]
     TooManyChildren {
         /// The parent.
         parent: SessionKey,
@@ -119,7 +117,7 @@ pub enum Refused {
     },
     /// The key names another agent.
     #[error(
-        "the key {key} is one of agent {named}, not of {asked}: write agent:{asked}:… or name agent {named}"
+        "the key {key} belongs to agent {named}, not to {asked}: use agent:{asked}:… or name agent {named}"
     )]
     OtherAgent {
         /// The key.
@@ -130,7 +128,7 @@ pub enum Refused {
         asked: AgentId,
     },
     /// The session is to talk with its parent, but has none.
-    #[error("session {key} has no parent to speak with: name one, or make the session interactive")]
+    #[error("session {key} has no parent to report to: name one, or make the session interactive")]
     NoParent {
         /// The key.
         key: SessionKey,

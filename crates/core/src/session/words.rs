@@ -6,7 +6,7 @@ pub use crate::words::BadWord;
 
 words! {
     /// The kind of a session.
-    Kind("kind of session") {
+    Kind("session kind") {
         /// The agent's own conversation.
         Main = "main",
         /// A conversation with an agent behind an ACP adapter.
@@ -48,7 +48,7 @@ words! {
     }
 
     /// The state of a session: `idle ⇄ busy → closing → closed`.
-    SessionState("state") {
+    SessionState("session state") {
         /// No turn is running.
         Idle = "idle",
         /// A turn is running.
@@ -61,7 +61,7 @@ words! {
     }
 
     /// The state of a turn.
-    TurnState("state of a turn") {
+    TurnState("turn state") {
         /// The turn is running.
         Running = "running",
         /// The agent answered.
@@ -77,7 +77,7 @@ words! {
     }
 
     /// The reason why a turn of a long-lived agent stopped.
-    Stop("reason to stop") {
+    Stop("stop reason") {
         /// The agent finished its answer.
         EndTurn = "end-turn",
         /// The agent has used up its tokens.
@@ -97,7 +97,7 @@ words! {
     }
 
     /// The policy for an agent's permission requests.
-    Permissions("permissions") {
+    Permissions("permission policy") {
         /// Everything is allowed.
         ApproveAll = "approve-all",
         /// Read-only requests are allowed; the rest is refused.

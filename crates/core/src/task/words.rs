@@ -5,7 +5,7 @@ use crate::words::words;
 
 words! {
     /// The kind of work that a task tracks.
-    Kind("kind of task") {
+    Kind("task kind") {
         /// A command in the background, started by a person, a gateway or an agent.
         Run = "run",
         /// A turn of an agent behind an ACP adapter.
@@ -17,7 +17,7 @@ words! {
     }
 
     /// The status of a task.
-    Status("status of a task") {
+    Status("task status") {
         /// The work has not begun.
         Queued = "queued",
         /// The work has begun.
@@ -63,7 +63,7 @@ words! {
     }
 
     /// An event of a task.
-    EventKind("event of a task") {
+    EventKind("task event") {
         /// The task was created.
         Created = "created",
         /// The work began.

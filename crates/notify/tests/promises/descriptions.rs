@@ -49,7 +49,7 @@ fn the_events_are_a_channel_and_lead_nowhere_else() {
     for (text, why) in [
         ("[channels.x]\nevents = false", "leads somewhere"),
         ("[channels.x]\nevents = true\ncommand = ['x']", "one of the two"),
-        ("[channels.x]\nevents = true\nsecret = 'x'", "there is no setting channels.x.secret"),
+        ("[channels.x]\nevents = true\nsecret = 'x'", "unknown setting \"channels.x.secret\""),
     ] {
         let error = described(text).unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");
@@ -80,11 +80,11 @@ fn a_command_is_a_program_and_its_arguments() {
 fn a_mistake_is_told_with_its_file_its_line_and_its_key() {
     let url = "webhook = 'https://example.com/'";
     for (text, place, expected) in [
-        ("ops = 3", "channels.ops (from /c/config.toml:2)", "write a table, [channels.ops]"),
+        ("ops = 3", "channels.ops (from /c/config.toml:2)", "must be a table, [channels.ops]"),
         ("[channels.'a b']\nwebhook = 1", "channels.a b (from /c/config.toml:2)", "no channel's name"),
         ("[channels.ops]", "channels.ops.webhook (from /c/config.toml:2)", "it is missing: write webhook"),
         ("[channels.ops]\nwebhok = 'x'", "channels.ops.webhook (from /c/config.toml:2)", "it is missing"),
-        ("[channels.ops]\nwebhook = 3", "channels.ops.webhook (from /c/config.toml:3)", "write a text"),
+        ("[channels.ops]\nwebhook = 3", "channels.ops.webhook (from /c/config.toml:3)", "must be a text"),
         (
             "[channels.ops]\nwebhook = ''",
             "channels.ops.webhook (from /c/config.toml:3)",
@@ -101,7 +101,7 @@ fn a_mistake_is_told_with_its_file_its_line_and_its_key() {
         (
             "[channels.ops]\nURL\ncwd = '/'",
             "/c/config.toml:4",
-            "no setting channels.ops.cwd: there are webhook, secret",
+            "unknown setting \"channels.ops.cwd\": use one of webhook, secret",
         ),
         (
             "[channels.ops]\nURL\nallow-private = 'yes'",
@@ -122,26 +122,26 @@ fn a_mistake_is_told_with_its_file_its_line_and_its_key() {
         (
             "[channels.ops]\nURL\nsecret-file = '~/y'",
             "secret-file (from /c/config.toml:4)",
-            "write an absolute",
+            "use an absolute",
         ),
         ("[channels.ops]\nURL\ntimeout = '0'", "timeout (from /c/config.toml:4)", "at most 5m"),
         ("[channels.ops]\nURL\ntimeout = 'off'", "timeout (from /c/config.toml:4)", "at most 5m"),
         ("[channels.ops]\nURL\ntimeout = '6m'", "timeout (from /c/config.toml:4)", "at most 5m"),
         ("[channels.ops]\nURL\ntimeout = 'soon'", "timeout (from /c/config.toml:4)", "not a duration"),
-        ("[channels.ops]\ncommand = 'ls -l'", "command (from /c/config.toml:3)", "write an array"),
+        ("[channels.ops]\ncommand = 'ls -l'", "command (from /c/config.toml:3)", "must be an array"),
         ("[channels.ops]\ncommand = []", "command (from /c/config.toml:3)", "is no program"),
         ("[channels.ops]\ncommand = ['bin/x']", "command (from /c/config.toml:3)", "its absolute path"),
-        ("[channels.ops]\ncommand = ['x', 3]", "command (from /c/config.toml:3)", "write a text"),
+        ("[channels.ops]\ncommand = ['x', 3]", "command (from /c/config.toml:3)", "must be a text"),
         ("[channels.ops]\ncommand = ['x', \"a\\u0000b\"]", "command (from /c/config.toml:3)", "NUL"),
         (
             "[channels.ops]\ncommand = ['x']\nsecret = 'y'",
             "/c/config.toml:4",
-            "there are command, cwd, env, timeout",
+            "use one of command, cwd, env, timeout",
         ),
         (
             "[channels.ops]\ncommand = ['x']\nenv = {TENURE_X = '1'}",
             "env.TENURE_X (from /c/config.toml:4)",
-            "own",
+            "reserved for Tenure",
         ),
     ] {
         let text = text.replace("URL", url);

@@ -16,18 +16,18 @@ const WRAPPER: &str = "-acp-wrapper.mjs";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLegacy {
     /// The file is not JSON, or not JSON that could be a record.
-    #[error("it is not understood: {0}")]
+    #[error("invalid JSON: {0}")]
     NotUnderstood(String),
     /// The JSON is about something else.
     #[error(
-        "it is no session's record: it has neither acpx_record_id nor any of key, command, pid and resume"
+        "this is not a session record: it has neither acpx_record_id nor any of key, command, pid and resume"
     )]
     NoRecord,
     /// The record has a newer or foreign schema.
-    #[error("its schema is {0:?}, and {ACPX} is the only one that is known: import it with a newer Tenure")]
+    #[error("unknown schema {0:?}, only {ACPX} is supported: import it with a newer Tenure")]
     Schema(String),
     /// A field has another type.
-    #[error("{field} is to be {wanted}, and is {found}")]
+    #[error("{field} must be {wanted}, not {found}")]
     WrongType {
         /// The field.
         field: &'static str,
@@ -37,10 +37,10 @@ pub enum BadLegacy {
         found: &'static str,
     },
     /// A required field is missing.
-    #[error("it has no {0}")]
+    #[error("{0} is missing")]
     Missing(&'static str),
     /// A text has several lines, or is too long.
-    #[error("{field} is to be one line of at most {most} bytes")]
+    #[error("{field} must be one line of at most {most} bytes")]
     NotALine {
         /// The field.
         field: &'static str,
@@ -48,7 +48,7 @@ pub enum BadLegacy {
         most: usize,
     },
     /// A text is not a time.
-    #[error("{field} is {text:?}: write a moment such as 2026-02-03T04:05:06.789Z")]
+    #[error("{field} {text:?} is not a time: use one such as 2026-02-03T04:05:06.789Z")]
     NoMoment {
         /// The field.
         field: &'static str,
@@ -56,16 +56,16 @@ pub enum BadLegacy {
         text: String,
     },
     /// Two fields have the same meaning.
-    #[error("it has both {0} and {1}: leave one out")]
+    #[error("both {0} and {1} are given: remove one")]
     Both(&'static str, &'static str),
     /// The number cannot be the process of a session.
-    #[error("pid {0} is no session's process")]
+    #[error("pid {0} cannot be a session's process")]
     Pid(u64),
     /// The directory is relative.
-    #[error("cwd is {0:?}: write an absolute path")]
+    #[error("cwd {0:?} is relative: use an absolute path")]
     NotAbsolute(String),
     /// There is no key, and none can be made.
-    #[error("no session key can be made of it: {0}")]
+    #[error("the session key is invalid: {0}")]
     Key(#[from] BadKey),
     /// The agent's name is invalid.
     #[error(transparent)]

@@ -14,13 +14,13 @@ fn a_word_that_is_none_is_refused_with_the_valid_ones() {
     }
     assert_eq!(
         refused::<NotifyPolicy>("typo"),
-        "\"typo\" is no notify policy: write one of done_only, state_changes, silent"
+        "unknown notify policy \"typo\": use one of done_only, state_changes, silent"
     );
     assert_eq!(
         refused::<Status>("done"),
-        "\"done\" is no status of a task: write one of queued, running, succeeded, failed, timed_out, cancelled, lost"
+        "unknown task status \"done\": use one of queued, running, succeeded, failed, timed_out, cancelled, lost"
     );
-    assert_eq!(refused::<Kind>("exec"), "\"exec\" is no kind of task: write one of run, acp, subagent, cli");
+    assert_eq!(refused::<Kind>("exec"), "unknown task kind \"exec\": use one of run, acp, subagent, cli");
     let words: Vec<_> = DeliveryStatus::ALL.iter().map(|it| it.word()).collect();
     let expected = ["pending", "delivered", "session_queued", "failed", "parent_missing", "not_applicable"];
     assert_eq!(words, expected);

@@ -105,7 +105,7 @@ fn an_invalid_configuration_stops_only_commands_that_start_something() {
     let install = Install::new().with_daemon();
     let id = install.start_in_background(&[], &["sleep", "1000"]);
     std::fs::write(install.config(), "cgroup = true\n[run]\ngarce = 1\n").expect("write");
-    let wrong = "config.toml:3: there is no setting run.garce";
+    let wrong = "config.toml:3: unknown setting \"run.garce\"";
     let refused = [
         (&["run", "--", "true"][..], 125),
         (&["exec", "true"], 125),

@@ -127,12 +127,12 @@ fn no_session_is_its_own_ancestor_or_a_child_of_a_closed_one() {
     refused(below(KEY, KEY), 422, "invalid", &["own ancestor"]);
     let _ = below("child", KEY).is(201);
     refused(below(KEY, "child"), 422, "invalid", &["own ancestor"]);
-    refused(below("child", KEY), 409, "wrong-state", &["child already", "idle"]);
+    refused(below("child", KEY), 409, "wrong-state", &["child exists already", "idle"]);
     let as_itself = json!({"sessionKey": KEY, "as": KEY, "backend": "exec"});
     refused(act(&api, &as_itself), 422, "invalid", &["own ancestor"]);
     let _ = act(&api, &json!({"action": "close", "sessionKey": "child"})).is(200);
     refused(below("grandchild", "child"), 409, "session-closed", &["closed", "name a parent that is open"]);
-    refused(below("child", KEY), 409, "wrong-state", &["child already", "closed"]);
+    refused(below("child", KEY), 409, "wrong-state", &["child exists already", "closed"]);
     let elsewhere = json!({"sessionKey": "y", "as": "child", "parent": KEY, "backend": "exec"});
     refused(act(&api, &elsewhere), 403, "forbidden", &["only below itself"]);
     assert_eq!(count(&api), 2);
@@ -150,7 +150,7 @@ fn the_settings_bound_the_number_and_depth_of_sessions() {
         |key: &str, parent: &str| act(&api, &json!({"sessionKey": key, "parent": parent, "backend": "exec"}));
     let _ = below("s1", "s0").is(201);
     let _ = below("s2", "s1").is(201);
-    refused(below("s3", "s2"), 422, "invalid", &["2 below the first", "raise"]);
+    refused(below("s3", "s2"), 422, "invalid", &["2 levels deep", "raise"]);
     let _ = below("t1", "s0").is(201);
     refused(below("u1", "s0"), 409, "wrong-state", &["2 open children", "close one"]);
     let _ = act(&api, &json!({"action": "close", "sessionKey": "t1"})).is(200);
@@ -166,8 +166,8 @@ fn the_settings_bound_the_number_and_depth_of_sessions() {
 fn the_agent_in_the_key_must_match_the_named_agent() {
     let (_install, api) = daemon();
     let body = json!({"sessionKey": "agent:a:x", "agent": "b", "backend": "exec"});
-    refused(act(&api, &body), 422, "invalid", &["agent a", "not of b"]);
-    refused(act(&api, &json!({"agent": "../b", "backend": "exec"})), 422, "invalid", &["no agent's name"]);
+    refused(act(&api, &body), 422, "invalid", &["agent a", "not to b"]);
+    refused(act(&api, &json!({"agent": "../b", "backend": "exec"})), 422, "invalid", &["not an agent name"]);
     refused(act(&api, &json!({"agent": "nobody"})), 422, "invalid", &["claude", "[agents.nobody]"]);
     refused(act(&api, &json!({"backend": "cli"})), 422, "invalid", &["agent is missing"]);
     refused(
