@@ -7,6 +7,7 @@ use crate::hash;
 use crate::identity::Identity;
 use crate::ids::{InstanceId, LeaseId, NurseryId, RegistryId, RunId};
 use crate::output::Totals;
+use crate::session::Backend;
 use crate::spec::RunOptions;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,21 @@ pub struct Ticket {
     /// The registry that recorded the run first. Runs without a daemon have none, and older records do not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<RegistryId>,
+}
+
+impl Ticket {
+    /// Returns the command line as its author wrote it: for exec the line, without the shell that runs it.
+    pub fn command_line(&self) -> String {
+        command_line(&self.backend_id, &self.command)
+    }
+}
+
+/// Returns the command line of a run as its author wrote it. The last word of an exec run is the line that its shell runs.
+pub fn command_line(backend: &str, command: &[String]) -> String {
+    match command.last() {
+        Some(line) if backend == Backend::Exec.word() => line.clone(),
+        _ => command.join(" "),
+    }
 }
 
 /// Maximum length of a command, and of the names of its variables, in records and events, in bytes.

@@ -5,7 +5,7 @@ use crate::identity::Identity;
 use crate::lease::Hold;
 use crate::limits::Limits;
 use crate::output::Totals;
-use crate::record::{Boundary, Ending, KeeperNote, Ticket};
+use crate::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use crate::spec::Size;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,13 @@ pub struct RunJson {
     /// touches it from here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
+}
+
+impl RunJson {
+    /// Returns the command line as its author wrote it: for exec the line, without the shell that runs it.
+    pub fn command_line(&self) -> String {
+        record::command_line(&self.backend_id, &self.command)
+    }
 }
 
 impl RunView {

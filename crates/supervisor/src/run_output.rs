@@ -24,10 +24,7 @@ pub async fn last_output(dir: PathBuf, chars: usize) -> String {
     reading(move || tenure_output::text::last(&dir, chars, true)).await.unwrap_or_default()
 }
 
-/// What was asked to run: for exec, the command line as it was given.
+/// Returns the command line of a run as its author wrote it.
 pub fn command_of(row: &RunRow) -> String {
-    match (row.ticket.backend_id.as_str(), row.ticket.command.last()) {
-        ("exec", Some(line)) => line.clone(),
-        _ => row.ticket.command.join(" "),
-    }
+    row.ticket.command_line()
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use tenure_core::api::StoryLine;
 use tenure_core::ending::{Exit, ProcessNote, Reason};
 use tenure_core::journal::{Entry, Proof, Target, What};
-use tenure_core::record::Boundary;
+use tenure_core::record::{self, Boundary};
 use tenure_core::session::SessionKey;
 use tenure_core::signal;
 use tenure_keeper::rundir::RunDir;
@@ -143,7 +143,12 @@ fn told(row: EventRow) -> StoryLine {
                 let shown = match value {
                     Value::String(text) => text.clone(),
                     Value::Array(words) if words.iter().all(Value::is_string) => {
-                        words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+                        let words: Vec<String> =
+                            words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                        match fields.get("backend").and_then(Value::as_str) {
+                            Some(backend) if name == "command" => record::command_line(backend, &words),
+                            _ => words.join(" "),
+                        }
                     }
                     other => other.to_string(),
                 };

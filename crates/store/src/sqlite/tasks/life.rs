@@ -152,7 +152,7 @@ pub(in crate::sqlite) fn track_run(
     row.run = Some(ticket.run_id.clone());
     row.owner = row.owner.or_else(|| ticket.options.session_id.as_deref().and_then(|key| key.parse().ok()));
     row.label = row.label.or_else(|| {
-        let text = ticket.options.label.clone().unwrap_or_else(|| ticket.command.join(" "));
+        let text = ticket.options.label.clone().unwrap_or_else(|| ticket.command_line());
         Some(text::line(&text, LABEL_CHARS)).filter(|it| !it.is_empty())
     });
     make(db, row, None, at_ms).map(Some)
