@@ -1,4 +1,4 @@
-//! One file a verb.
+//! The verbs, a file for each, and the functions that several of them share.
 
 pub(crate) mod acp;
 pub(crate) mod agents;
@@ -43,8 +43,8 @@ pub(crate) mod wait;
 pub(crate) mod why;
 pub(crate) mod write;
 
+use crate::daemon_client;
 use crate::failure::Failure;
-use crate::reach;
 use std::path::Path;
 use std::time::Duration;
 use tenure_client::Client;
@@ -57,12 +57,12 @@ use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_keeper::state_root::{self, StateRoot};
 use tenure_os::complaint::complain;
 
-/// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Long enough to be for ever, short enough to add to the time.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+/// Time limit for a keeper's reply. A keeper does nothing that takes long, so this allows for a machine that swaps.
+const KEEPER_REPLY_LIMIT: Duration = Duration::from_secs(10);
+/// Time limit that never passes, but is short enough to add to the time.
+const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-/// The run that an id or a unique beginning of one means.
+/// Finds a run by its id or a unique prefix of it.
 pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let runs = state.runs().map_err(Failure::refused)?;
     match find_by_prefix(text, "runs", &runs, |id| id.as_str()).map_err(Failure::refused)? {
@@ -72,20 +72,20 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     }
 }
 
-/// A run that the daemon knows of and another instance started, in its own state root.
+/// Finds a run that another instance started in its own state root, if the daemon knows it.
 fn find_elsewhere(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let client = Client::new(state.path());
     if client.connect().is_err() {
         return Err(Failure::no_such_run(text));
     }
-    let run = reach::wait(client.run(text))?;
+    let run = daemon_client::call(client.run(text))?;
     if run.foreign {
         return Err(Failure::refused(format!("{}: its files are not here", foreign(&run.run_id))));
     }
     RunDir::open(Path::new(&run.directory)).map_err(Failure::refused)
 }
 
-/// The error for acting on a run of which only a copy is here.
+/// Error for acting on a run of which only a copy is here.
 fn foreign(run: &str) -> String {
     format!(
         "run {run} belongs to another installation: this state root or registry is a copy; act on the run where \
@@ -102,8 +102,7 @@ pub(crate) fn refuse_foreign(dir: &RunDir) -> Result<(), Failure> {
     }
 }
 
-/// A connection to a run's keeper; `None` if it has none any more, or one that is leaving: the ending is there
-/// before the keeper stops answering.
+/// Connects to a run's keeper; `None` if the keeper is gone or exiting: then the ending is written already.
 pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
     refuse_foreign(dir)?;
     let gone =
@@ -115,7 +114,7 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
             return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id())));
         }
     };
-    match understood(frames.hello(Role::Viewer, PATIENCE)) {
+    match check_reply(frames.hello(Role::Viewer, KEEPER_REPLY_LIMIT)) {
         Ok(KeeperMessage::Welcome { .. }) => Ok(Some(frames)),
         Ok(KeeperMessage::Ended { .. }) => Ok(None),
         Ok(other) => Err(unexpected(&other)),
@@ -124,16 +123,16 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
     }
 }
 
-/// What is known of a run: its records, and what its keeper says while it lives.
+/// Returns a run's state: its records, updated by its keeper.
 pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
     let mut view = dir.view()?;
     refresh(dir, &mut view);
     Ok(view)
 }
 
-/// Adds what a run's keeper says, while it lives, to what the records say.
+/// Updates a run's state by its keeper, if that is alive.
 pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
-    // A keeper that leaves or hangs while it is asked has said all it will in the records.
+    // If the keeper exits or hangs during the request, the records have to do.
     if view.kept
         && view.ending.is_none()
         && let Ok(Some(mut keeper)) = dial(dir)
@@ -142,14 +141,14 @@ pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
     {
         view.output = output;
         view.last_output_at_ms = last_output_at_ms;
-        // It has ended for others when the ending is written, which comes after.
+        // For clients, the run has ended only when its ending is written, which happens later.
         view.state = state.min(State::Exiting);
         view.cause = cause;
     }
 }
 
-/// The runs whose records are wanted, the oldest first. Only the keepers of those are asked.
-pub(crate) fn listed(
+/// Lists the runs that match, the oldest first. Only their keepers are asked.
+pub(crate) fn list_runs(
     state: &StateRoot,
     wanted: impl Fn(&RunView) -> bool,
 ) -> Result<Vec<(RunDir, RunView)>, Failure> {
@@ -161,7 +160,7 @@ pub(crate) fn listed(
                 refresh(&dir, &mut view);
                 found.push((dir, view));
             }
-            // A directory whose ticket is not written yet, or that is being removed, is no run.
+            // The ticket is not written yet, or the directory is being removed.
             Ok(_) | Err(Unread::Missing { .. }) => {}
             Err(error) => complain(format_args!("{error}")),
         }
@@ -170,28 +169,28 @@ pub(crate) fn listed(
     Ok(found)
 }
 
-/// Asks a keeper one thing.
+/// Sends a request to a keeper, and returns the reply.
 pub(crate) fn ask(frames: &mut Frames, ask: &KeeperRequest, body: &[u8]) -> Result<KeeperMessage, Failure> {
     frames.send(ask, body);
-    understood(frames.receive::<KeeperMessage>(PATIENCE).map(|(tell, _)| tell))
+    check_reply(frames.receive::<KeeperMessage>(KEEPER_REPLY_LIMIT).map(|(message, _)| message))
 }
 
-/// What a keeper answered, unless it refuses.
-fn understood(answer: Result<KeeperMessage, Broken>) -> Result<KeeperMessage, Failure> {
+/// Returns a keeper's reply; a refusal is an error.
+fn check_reply(answer: Result<KeeperMessage, Broken>) -> Result<KeeperMessage, Failure> {
     match answer {
         Ok(KeeperMessage::Refused { why } | KeeperMessage::StdinRefused { why }) => {
             Err(Failure::refused(why))
         }
-        Ok(tell) => Ok(tell),
+        Ok(message) => Ok(message),
         Err(error) => Err(Failure::refused(error)),
     }
 }
 
-pub(crate) fn unexpected(tell: &KeeperMessage) -> Failure {
-    Failure::refused(format!("the keeper answered something else: {tell:?}"))
+pub(crate) fn unexpected(message: &KeeperMessage) -> Failure {
+    Failure::refused(format!("unexpected reply from the keeper: {message:?}"))
 }
 
-/// A run that has ended has no keeper to ask.
-pub(crate) fn ended(dir: &RunDir) -> Failure {
+/// Error for a run that has ended: it has no keeper.
+pub(crate) fn ended_error(dir: &RunDir) -> Failure {
     Failure::refused(format!("run {} has ended", dir.id()))
 }

@@ -197,7 +197,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 #[test]
-fn tables_in_the_documents_are_those_of_the_code() {
+fn tables_in_the_documents_are_up_to_date() {
     let accepts = std::env::var_os("DOCS_TABLES").is_some_and(|how| how == "write");
     let (mut stale, mut used) = (Vec::new(), Vec::new());
     for path in documents() {
@@ -220,7 +220,7 @@ fn tables_in_the_documents_are_those_of_the_code() {
 }
 
 #[test]
-fn a_stale_table_is_generated_anew_and_the_rest_of_the_document_stays() {
+fn a_stale_table_is_regenerated_and_the_rest_stays() {
     let document = "before\n<!-- generated: exit-codes -->\n| old |\n<!-- end -->\nafter\n";
     let (text, names) = rendered(document);
     assert_eq!(names, ["exit-codes"]);
@@ -232,7 +232,7 @@ fn a_stale_table_is_generated_anew_and_the_rest_of_the_document_stays() {
 }
 
 #[test]
-fn every_list_of_the_sources_is_found_whole() {
+fn every_list_of_the_sources_is_found() {
     let rows = |text: String| text.lines().count() - 2;
     assert_eq!(rows(event_kinds()), tenure_store::kind::ALL.len());
     assert_eq!(rows(settings()), Settings::defaults(PathBuf::new()).shown().len());

@@ -6,8 +6,8 @@ mod channels;
 mod daemon;
 mod kernel;
 mod limits;
-mod place;
 mod stale;
+mod storage;
 
 use serde::Serialize;
 use std::fmt;
@@ -40,7 +40,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One check and its result.
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
     /// The name of the check.
@@ -73,7 +73,7 @@ pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Chec
     let mut checks = boundary::checks(settings);
     checks.extend(kernel::checks(family::here(), &host::kernel(), host::is_root()));
     checks.extend(limits::checks());
-    checks.extend(place::checks(settings));
+    checks.extend(storage::checks(settings));
     checks.extend(daemon::checks(settings));
     checks.extend(stale::checks(settings));
     checks.push(configuration(settings, mistakes));
@@ -132,7 +132,7 @@ pub(crate) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {
     let mut checks = boundary::samples(settings, dir);
     checks.extend(kernel::samples());
     checks.extend(limits::samples());
-    checks.extend(place::samples(dir));
+    checks.extend(storage::samples(dir));
     checks.extend(daemon::samples(settings));
     checks.extend(stale::samples());
     checks.extend([

@@ -1,5 +1,5 @@
-//! Snapshots of what people read: help, errors, tables and records, at four widths. The records and problems are the
-//! daemon's own snapshots (`crates/daemon/src/faces`), so the command line prints what the daemon answers.
+//! Snapshot tests of the texts for people: help, errors, tables and records, at four widths. The records and problems come
+//! from the daemon's own snapshots (`crates/daemon/src/faces`), so that both sides are tested with the same data.
 
 mod help;
 mod local;
@@ -18,7 +18,7 @@ const ALBUMS: [&str; 4] = ["help", "local", "problems", "records"];
 /// The widths that texts are printed at.
 const WIDTHS: [u16; 4] = [60, 80, 120, 200];
 
-/// The moment at which the daemon's scripted past is looked at.
+/// Time at which the daemon's scripted history is printed.
 const NOW: u64 = 1_700_003_600_000;
 
 fn folder() -> PathBuf {
@@ -35,13 +35,13 @@ fn daemons(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../daemon/src/faces")).join(name)
 }
 
-/// What the daemon answers.
+/// Reads a snapshot of the daemon as its response.
 fn answer<T: DeserializeOwned>(folder: &str, name: &str) -> T {
     let text = stored(&daemons(folder), name);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"))
 }
 
-/// The names of the daemon's snapshots.
+/// Lists the names of the daemon's snapshots.
 fn answers(folder: &str) -> impl Iterator<Item = String> {
     let names = names(&daemons(folder));
     assert!(!names.is_empty(), "the daemon has no snapshots of {folder}: run its tests first");
@@ -52,7 +52,7 @@ fn context(width: u16) -> Context {
     Context::fixed(width, NOW)
 }
 
-/// A text at every width. One that is as at the width before is not repeated.
+/// Formats a text at every width. A text that equals the previous one is not repeated.
 fn at_widths(lines: impl Fn(&Context) -> Vec<String>) -> String {
     let mut text = String::new();
     let mut before = Vec::new();

@@ -1,9 +1,9 @@
-//! Why a command failed, in one line, and with which exit code.
+//! A command's error: one line for standard error, and the exit code.
 
 use std::fmt::Display;
 use tenure_os::complaint::complain;
 
-/// A command that did not do what was asked.
+/// Error of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -24,7 +24,7 @@ enum DaemonState {
 
 impl Failure {
     /// Tenure itself failed to start or to wait for a command.
-    pub(crate) fn ours(error: impl Display) -> Self {
+    pub(crate) fn tenure_failed(error: impl Display) -> Self {
         Self { code: 125, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
@@ -33,18 +33,18 @@ impl Failure {
         Self { code: 126, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
-    /// Refused or failed.
+    /// The request was refused, or failed.
     pub(crate) fn refused(error: impl Display) -> Self {
         Self { code: 1, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
     /// The daemon runs and does not answer.
-    pub(crate) fn silent(error: impl Display) -> Self {
+    pub(crate) fn daemon_silent(error: impl Display) -> Self {
         Self { daemon: DaemonState::Silent, ..Self::refused(error) }
     }
 
     /// The daemon went away before it had answered.
-    pub(crate) fn lost(error: impl Display) -> Self {
+    pub(crate) fn daemon_lost(error: impl Display) -> Self {
         Self { daemon: DaemonState::Lost, ..Self::refused(error) }
     }
 
@@ -53,22 +53,22 @@ impl Failure {
         Self { code: 75, ..Self::refused(error) }
     }
 
-    /// The words of the command line do not say what to do.
+    /// The command line is invalid.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self { code: 2, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
-    /// Somebody made us leave before there was anything to end.
+    /// A signal ended this process before it had started anything.
     pub(crate) fn cancelled(error: impl Display) -> Self {
         Self { code: 123, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
-    /// No such thing, in somebody else's words.
+    /// The named object does not exist.
     pub(crate) fn no_such(error: impl Display) -> Self {
         Self { code: 4, text: error.to_string(), daemon: DaemonState::Unknown }
     }
 
-    /// No such run.
+    /// The named run does not exist.
     pub(crate) fn no_such_run(text: &str) -> Self {
         Self {
             code: 4,
@@ -77,13 +77,13 @@ impl Failure {
         }
     }
 
-    /// How a run ended cannot be known.
+    /// The ending of a run cannot be known.
     pub(crate) fn unknown(text: String) -> Self {
         Self { code: 121, text, daemon: DaemonState::Unknown }
     }
 
-    /// The same failure of `run` or `wait`, whose low exit codes are the command's own.
-    pub(crate) fn of_run(self) -> Self {
+    /// Maps the exit code for `run` and `wait`, whose low exit codes are the command's own.
+    pub(crate) fn with_run_code(self) -> Self {
         if matches!(self.code, 4 | 121 | 123 | 126) { self } else { Self { code: 125, ..self } }
     }
 

@@ -7,15 +7,15 @@ mod commands;
 mod docs_tables;
 mod doctor;
 // The texts are frozen on one system; paths differ on others.
+mod caller_context;
+mod daemon_client;
 #[cfg(test)]
 #[cfg(unix)]
 mod faces;
 mod failure;
-mod here;
 mod print;
-mod reach;
+mod service_units;
 mod settings;
-mod units;
 
 use args::{Command, Parsed};
 use failure::Failure;

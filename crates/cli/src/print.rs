@@ -1,34 +1,34 @@
 //! Output for people, and the single line of JSON for scripts.
 
 pub(crate) mod agents;
+mod approval_text;
 mod approvals;
-mod asked;
 mod context;
-mod face;
-pub(crate) mod forest;
-mod happened;
+pub(crate) mod process_tree;
 mod processes;
 mod record;
 pub(crate) mod runs;
 mod screen;
 pub(crate) mod sessions;
+mod style;
 mod table;
 mod tasks;
+mod transcript;
 pub(crate) mod turns;
 mod units;
 
 pub(crate) use agents::{Listed, ListedAdapter, agents};
 pub(crate) use approvals::{allowed, approval, approvals};
 pub(crate) use context::Context;
-pub(crate) use face::{Face, Tone};
-pub(crate) use forest::forest;
-pub(crate) use happened::{Happened, Onto, Style};
+pub(crate) use process_tree::process_trees;
 pub(crate) use processes::processes;
 pub(crate) use runs::{run, runs, state};
 pub(crate) use screen::screen;
 pub(crate) use sessions::{session, sessions};
+pub(crate) use style::{Style, Tone};
 pub(crate) use table::Table;
 pub(crate) use tasks::{findings, maintenance, task, task_line, task_lines, tasks, tasks_lines};
+pub(crate) use transcript::{OutputStream, Transcript, TranscriptOptions};
 pub(crate) use turns::{notices, turns};
 pub(crate) use units::{ago, bytes};
 
@@ -48,11 +48,11 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
 
 /// Prints a text unchanged. A closed pipe is no error: its reader has read enough.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
-    heard(text).map(|_| ())
+    text_if_read(text).map(|_| ())
 }
 
 /// Prints a text unchanged. Returns false if standard output is a closed pipe, so that the caller can stop.
-pub(crate) fn heard(text: &str) -> Result<bool, Failure> {
+pub(crate) fn text_if_read(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
@@ -100,7 +100,7 @@ pub(crate) fn plain_lines(text: &str) -> Vec<String> {
 }
 
 /// Prints an agent's text: without control sequences on a terminal, unchanged elsewhere.
-pub(crate) fn said(text: &str) -> Result<(), Failure> {
+pub(crate) fn agent_text(text: &str) -> Result<(), Failure> {
     if std::io::stdout().is_terminal() {
         return plain_lines(text).iter().try_for_each(|text| line(text));
     }
@@ -108,7 +108,7 @@ pub(crate) fn said(text: &str) -> Result<(), Failure> {
 }
 
 /// Formats a run's ending in one line.
-pub(crate) fn closing(ticket: &Ticket, ending: &Ending) -> String {
+pub(crate) fn ending_line(ticket: &Ticket, ending: &Ending) -> String {
     let took = ending.ended_at_ms.saturating_sub(ticket.created_at_ms);
     let sentence = ending.termination.sentence();
     format!("run {} after {}: {sentence}", short(ticket.run_id.as_str()), show(Duration::from_millis(took)))

@@ -1,4 +1,4 @@
-//! The settings, for commands.
+//! Loads the settings for a command, and opens the state root.
 
 use crate::failure::Failure;
 use tenure_keeper::state_root::StateRoot;
@@ -6,13 +6,13 @@ use tenure_os::complaint::complain;
 use tenure_os::filesystem;
 use tenure_settings::{BadSettings, Settings};
 
-/// Every setting, for commands that start something: they refuse what is wrong.
+/// Loads the settings for commands that start something. Refuses mistakes.
 pub(crate) fn load() -> Result<Settings, Failure> {
     Settings::load(&[]).map_err(Failure::refused)
 }
 
-/// Every setting, for commands that look, stop or repair. What is wrong is said once, and the rest holds. No daemon is
-/// started then: it would refuse the same.
+/// Loads the settings for commands that inspect, stop or repair. Reports a mistake and uses the valid settings; starts no
+/// daemon then, because the daemon would refuse the same mistake.
 pub(crate) fn load_to_look() -> Result<Settings, Failure> {
     let (mut settings, mut mistakes) = Settings::load_leniently().map_err(Failure::refused)?;
     if let Some(at) = mistakes.iter().position(BadSettings::is_without_file) {
@@ -23,7 +23,9 @@ pub(crate) fn load_to_look() -> Result<Settings, Failure> {
             0 => String::new(),
             n => format!(" (and {n} more)"),
         };
-        complain(format_args!("{first}{more}; the other settings hold, `tenure doctor` has the whole list"));
+        complain(format_args!(
+            "{first}{more}; the other settings apply, and `tenure doctor` lists all mistakes"
+        ));
         settings.autostart = false;
     }
     Ok(settings)

@@ -1,5 +1,5 @@
-//! A client of the daemon's API, over its local socket. Each call is one connection, so that a daemon that was
-//! restarted meanwhile is found by the next. A call waits only for as long as the daemon is alive.
+//! A client of the daemon's API, over its local socket. Each call opens a connection of its own, so that the next call
+//! finds a daemon that was restarted meanwhile. A call waits only for as long as the daemon is alive.
 #![forbid(unsafe_code)]
 
 mod acp;
@@ -8,7 +8,7 @@ mod liveness;
 mod stream;
 mod tools;
 
-pub use acp::{Followed, Update};
+pub use acp::{FollowRequest, Update};
 pub use tools::Answer;
 
 use bytes::Bytes;
@@ -45,9 +45,9 @@ pub struct Client {
     state: PathBuf,
 }
 
-/// A call that did not do what was asked.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
-pub enum Failed {
+pub enum CallError {
     /// There is no daemon, or it went away.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
@@ -66,47 +66,48 @@ pub enum Failed {
     /// The daemon refused.
     #[error("{}", .0.detail)]
     Refused(Problem),
-    /// The daemon answered something else.
-    #[error("the daemon's answer is not understood: {0}")]
+    /// The daemon's response cannot be parsed.
+    #[error("the daemon's response is not understood: {0}")]
     NotUnderstood(String),
 }
 
-impl Failed {
-    /// Whether the daemon went away, so that the call may be made again to the next.
+impl CallError {
+    /// Returns true if the daemon went away: the caller can repeat the call with the next one.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Failed::Unreachable(_) | Failed::Broken(_))
+        matches!(self, CallError::Unreachable(_) | CallError::Broken(_))
     }
 
-    /// The refusal's frozen word.
+    /// Returns the code of a refusal.
     pub fn code(&self) -> Option<&str> {
         match self {
-            Failed::Refused(problem) => Some(&problem.code),
-            Failed::Unreachable(_) | Failed::Broken(_) | Failed::Silent { .. } | Failed::NotUnderstood(_) => {
-                None
-            }
+            CallError::Refused(problem) => Some(&problem.code),
+            CallError::Unreachable(_)
+            | CallError::Broken(_)
+            | CallError::Silent { .. }
+            | CallError::NotUnderstood(_) => None,
         }
     }
 }
 
-/// What a list of runs is narrowed by.
+/// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Also those that have ended.
+    /// Includes runs that have ended.
     pub all: bool,
-    /// Only those in this state.
+    /// Only runs in this state.
     pub state: Option<String>,
-    /// Only this session's.
+    /// Only runs of this session.
     pub session: Option<String>,
-    /// Only this scope's.
+    /// Only runs of this scope.
     pub scope: Option<String>,
-    /// Where the page begins.
+    /// The cursor of the page, from the previous one.
     pub after: Option<String>,
-    /// At most so many.
+    /// Maximum number of runs.
     pub limit: Option<usize>,
 }
 
 impl Client {
-    /// A client of the daemon of this state root.
+    /// Creates a client for the daemon of this state root.
     pub fn new(state: &Path) -> Self {
         Self { state: state.to_owned() }
     }
@@ -116,16 +117,16 @@ impl Client {
         Conn::connect(&Dir::open(&self.state)?, SOCKET)
     }
 
-    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Response<Incoming>, CallError> {
         self.exchange(Request::builder().method(method).uri(path), body).await
     }
 
-    async fn exchange(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+    async fn exchange(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, CallError> {
         self.while_alive(self.exchange_once(head, body)).await
     }
 
     /// Sends one request and returns its response, without probing the daemon meanwhile.
-    async fn exchange_once(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+    async fn exchange_once(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, CallError> {
         let stream = Stream::new(self.connect_in_turn().await?)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection.with_upgrades());
@@ -133,26 +134,28 @@ impl Client {
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
-            .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+            .map_err(|error| CallError::NotUnderstood(error.to_string()))?;
         let response = sender.send_request(request).await?;
         if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(response);
         }
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
-        Err(Failed::Refused(serde_json::from_slice(&body).unwrap_or_else(|_| unnamed(status))))
+        Err(CallError::Refused(
+            serde_json::from_slice(&body).unwrap_or_else(|_| problem_without_body(status)),
+        ))
     }
 
     /// Reads the whole body of a response.
-    async fn whole(&self, response: Response<Incoming>) -> Result<Bytes, Failed> {
+    async fn read_body(&self, response: Response<Incoming>) -> Result<Bytes, CallError> {
         Ok(self.while_alive(response.into_body().collect()).await?.to_bytes())
     }
 
     /// Parses the JSON of a response; an empty body is `null`.
-    async fn read<T: DeserializeOwned>(&self, response: Response<Incoming>) -> Result<T, Failed> {
-        let body = self.whole(response).await?;
+    async fn read<T: DeserializeOwned>(&self, response: Response<Incoming>) -> Result<T, CallError> {
+        let body = self.read_body(response).await?;
         let text: &[u8] = if body.is_empty() { b"null" } else { &body };
-        serde_json::from_slice(text).map_err(|error| Failed::NotUnderstood(error.to_string()))
+        serde_json::from_slice(text).map_err(|error| CallError::NotUnderstood(error.to_string()))
     }
 
     async fn call<T: DeserializeOwned>(
@@ -160,20 +163,20 @@ impl Client {
         method: Method,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<T, Failed> {
+    ) -> Result<T, CallError> {
         self.read(self.send(method, path, to_json(body)?).await?).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
         self.read(self.send(Method::GET, path, Vec::new()).await?).await
     }
 
-    /// Becomes an MCP client: JSON, a message a line, until one of both goes. If it named no session, the one that was
-    /// made comes with it.
+    /// Opens an MCP connection, with one JSON message per line. If the request names no session, the key of the new session
+    /// is returned with it.
     pub async fn mcp(
         &self,
         who: &ClientRequest,
-    ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), Failed> {
+    ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), CallError> {
         let head = Request::builder().uri("/v1/mcp").header(CLI_HEADER, "1");
         let response = self.upgraded(head, MCP_PROTOCOL, who).await?;
         let made = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
@@ -187,12 +190,14 @@ impl Client {
         &self,
         request: &RunRequest,
         passes_stdin: bool,
-    ) -> Result<(Conn, Vec<u8>), Failed> {
+    ) -> Result<(Conn, Vec<u8>), CallError> {
         let head = Request::builder().uri("/v1/runs");
         let head = if passes_stdin { head.header(STDIN_HEADER, PASS_STDIN) } else { head };
         let response = self.upgraded(head, KEEPER_PROTOCOL, request).await?;
         let parts = hyper::upgrade::on(response).await?.downcast::<TokioIo<Stream>>();
-        let parts = parts.map_err(|_| Failed::NotUnderstood("it is no socket's".to_owned()))?;
+        let parts = parts.map_err(|_| {
+            CallError::NotUnderstood("the upgraded connection is not the daemon's socket".to_owned())
+        })?;
         Ok((parts.io.into_inner().into_conn()?, parts.read_buf.into()))
     }
 
@@ -202,27 +207,29 @@ impl Client {
         head: Builder,
         protocol: &str,
         body: &impl Serialize,
-    ) -> Result<Response<Incoming>, Failed> {
+    ) -> Result<Response<Incoming>, CallError> {
         let head = head.method(Method::POST).header(header::CONNECTION, "upgrade");
         let response = self.exchange(head.header(header::UPGRADE, protocol), to_json(body)?).await?;
         match response.status() {
             StatusCode::SWITCHING_PROTOCOLS => Ok(response),
-            status => Err(Failed::NotUnderstood(format!("{status} to a change to {protocol}"))),
+            status => {
+                Err(CallError::NotUnderstood(format!("status {status} instead of a change to {protocol}")))
+            }
         }
     }
 
-    /// How the daemon is.
-    pub async fn health(&self) -> Result<Health, Failed> {
+    /// Returns the daemon's state.
+    pub async fn health(&self) -> Result<Health, CallError> {
         self.get("/v1/health").await
     }
 
-    /// Starts a run; answers when its command executes, or could not be.
-    pub async fn start(&self, request: &RunRequest) -> Result<RunJson, Failed> {
+    /// Starts a run. Returns when the command executes, or could not be started.
+    pub async fn start(&self, request: &RunRequest) -> Result<RunJson, CallError> {
         self.call(Method::POST, "/v1/runs", request).await
     }
 
-    /// A page of runs, the newest first.
-    pub async fn runs(&self, filter: &Filter) -> Result<RunList, Failed> {
+    /// Returns a page of runs, the newest first.
+    pub async fn runs(&self, filter: &Filter) -> Result<RunList, CallError> {
         let mut path = format!("/v1/runs?all={}", filter.all);
         let limit = filter.limit.map(|limit| limit.to_string());
         let asked = [
@@ -234,82 +241,82 @@ impl Client {
         ];
         for (name, value) in asked {
             if let Some(value) = value {
-                // A String takes everything.
-                let _ = write!(path, "&{name}={}", escaped(value));
+                // Writing to a String cannot fail.
+                let _ = write!(path, "&{name}={}", percent_encode(value));
             }
         }
         self.get(&path).await
     }
 
-    /// One run, by a unique beginning of its id.
-    pub async fn run(&self, id: &str) -> Result<RunJson, Failed> {
-        self.get(&of_run(id, "")?).await
+    /// Returns a run, by its id or a unique prefix of it.
+    pub async fn run(&self, id: &str) -> Result<RunJson, CallError> {
+        self.get(&run_path(id, "")?).await
     }
 
-    /// Waits for a run's end; answers with the run as it is then, or when the time is up.
-    pub async fn wait(&self, id: &str, timeout_ms: Option<u64>) -> Result<RunJson, Failed> {
-        self.call(Method::POST, &of_run(id, "/wait")?, &WaitRequest { timeout_ms }).await
+    /// Waits until a run has ended or the time limit has passed. Returns the run's state.
+    pub async fn wait(&self, id: &str, timeout_ms: Option<u64>) -> Result<RunJson, CallError> {
+        self.call(Method::POST, &run_path(id, "/wait")?, &WaitRequest { timeout_ms }).await
     }
 
-    /// Asks for the end of a run.
-    pub async fn cancel(&self, id: &str, now: bool) -> Result<(), Failed> {
-        self.call(Method::POST, &of_run(id, "/cancel")?, &CancelRequest { now }).await
+    /// Cancels a run.
+    pub async fn cancel(&self, id: &str, now: bool) -> Result<(), CallError> {
+        self.call(Method::POST, &run_path(id, "/cancel")?, &CancelRequest { now }).await
     }
 
-    /// Asks for the end of every live run of a scope, session or agent; answers with their ids.
-    pub async fn cancel_many(&self, which: Selector, now: bool) -> Result<Vec<String>, Failed> {
+    /// Cancels every live run of a scope, session or agent. Returns their ids.
+    pub async fn cancel_many(&self, which: Selector, now: bool) -> Result<Vec<String>, CallError> {
         self.call(Method::POST, "/v1/cancel", &CancelManyRequest { which, now }).await
     }
 
     /// Removes a run; a live one is cancelled and hidden at once.
-    pub async fn remove(&self, id: &str) -> Result<(), Failed> {
-        self.call(Method::DELETE, &of_run(id, "")?, &serde_json::json!({})).await
+    pub async fn remove(&self, id: &str) -> Result<(), CallError> {
+        self.call(Method::DELETE, &run_path(id, "")?, &serde_json::json!({})).await
     }
 
-    /// A run's whole story, in order.
-    pub async fn why(&self, id: &str) -> Result<Vec<StoryLine>, Failed> {
-        self.get(&of_run(id, "/why")?).await
+    /// Returns the events and records of a run, in order.
+    pub async fn why(&self, id: &str) -> Result<Vec<StoryLine>, CallError> {
+        self.get(&run_path(id, "/why")?).await
     }
 
-    /// Looks at recorded runs that nobody holds, and does what their evidence asks for.
-    pub async fn reap(&self, request: &ReapRequest) -> Result<Vec<ReapLine>, Failed> {
+    /// Finds and cleans up orphaned runs.
+    pub async fn reap(&self, request: &ReapRequest) -> Result<Vec<ReapLine>, CallError> {
         self.call(Method::POST, "/v1/reap", request).await
     }
 
     /// Writes a copy of the registry to a new file.
-    pub async fn backup(&self, path: String) -> Result<(), Failed> {
+    pub async fn backup(&self, path: String) -> Result<(), CallError> {
         self.call(Method::POST, "/v1/backup", &BackupRequest { path }).await
     }
 
-    /// Makes the daemon leave.
-    pub async fn shutdown(&self, cancel_runs: bool) -> Result<(), Failed> {
+    /// Stops the daemon.
+    pub async fn shutdown(&self, cancel_runs: bool) -> Result<(), CallError> {
         self.call(Method::POST, "/v1/shutdown", &ShutdownRequest { cancel_runs }).await
     }
 
-    /// The metrics, as Prometheus reads them.
-    pub async fn metrics(&self) -> Result<String, Failed> {
+    /// Returns the metrics in the format of Prometheus.
+    pub async fn metrics(&self) -> Result<String, CallError> {
         let response = self.send(Method::GET, "/metrics", Vec::new()).await?;
-        let body = self.whole(response).await?;
+        let body = self.read_body(response).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Events after this one; each is given to `take` as it comes, until that says no. `since` becomes the last one's
-    /// number, or that of the newest there was: whoever is cut off goes on from there.
+    /// Passes each event after `since` to `take`, until that returns false or the stream ends. Updates `since` to the number
+    /// of the last event, so that a caller whose connection breaks can continue from there.
     pub async fn events(
         &self,
         since: &mut Option<u64>,
         follow: bool,
         mut take: impl FnMut(Event) -> bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), CallError> {
         let mut path = format!("/v1/events?follow={follow}");
         if let Some(since) = *since {
             let _ = write!(path, "&since={since}");
         }
         let body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
-        stream::each(self, body, |sent| {
+        stream::for_each_event(self, body, |sent| {
             let event = sent.data.as_deref().map(serde_json::from_slice).transpose();
-            let event = event.map_err(|error| Failed::NotUnderstood(error.to_string()))?;
-            // An event without data only says where we are.
+            let event = event.map_err(|error| CallError::NotUnderstood(error.to_string()))?;
+            // An event without data only reports the number.
             *since = sent.id.or(*since);
             Ok(event.is_none_or(&mut take))
         })
@@ -317,32 +324,36 @@ impl Client {
     }
 }
 
-fn to_json(body: &impl Serialize) -> Result<Vec<u8>, Failed> {
-    serde_json::to_vec(body).map_err(|error| Failed::NotUnderstood(error.to_string()))
+fn to_json(body: &impl Serialize) -> Result<Vec<u8>, CallError> {
+    serde_json::to_vec(body).map_err(|error| CallError::NotUnderstood(error.to_string()))
 }
 
-fn unnamed(status: StatusCode) -> Problem {
+fn problem_without_body(status: StatusCode) -> Problem {
     let title = status.canonical_reason().unwrap_or("Error").to_owned();
     Problem { status: status.as_u16(), code: "unnamed".to_owned(), detail: title.clone(), title }
 }
 
-/// The address of a run, or of something below it.
-fn of_run(id: &str, below: &str) -> Result<String, Failed> {
-    let missing = || no_such("no-such-run", "no run has the id \"\": `tenure ps --all` lists them");
-    if id.is_empty() { Err(missing()) } else { Ok(format!("/v1/runs/{}{below}", escaped(id))) }
+/// Path of a run, or of a resource below it.
+fn run_path(id: &str, below: &str) -> Result<String, CallError> {
+    let missing = || not_found_error("no-such-run", "no run has the id \"\": `tenure ps --all` lists them");
+    if id.is_empty() { Err(missing()) } else { Ok(format!("/v1/runs/{}{below}", percent_encode(id))) }
 }
 
-/// The refusal of an empty id, which would be the address of something else.
-fn no_such(code: &str, detail: &str) -> Failed {
+/// Error for an empty id, which would make the path of another resource.
+fn not_found_error(code: &str, detail: &str) -> CallError {
     let not_found = StatusCode::NOT_FOUND;
-    Failed::Refused(Problem { code: code.to_owned(), detail: detail.to_owned(), ..unnamed(not_found) })
+    CallError::Refused(Problem {
+        code: code.to_owned(),
+        detail: detail.to_owned(),
+        ..problem_without_body(not_found)
+    })
 }
 
-/// The characters that an address cannot hold as they are: all but RFC 3986's unreserved ones.
+/// Characters to percent-encode: all but RFC 3986's unreserved ones.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A text as a part of an address.
-fn escaped(text: &str) -> String {
+/// Percent-encodes a text for a path or query.
+fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
 
@@ -351,15 +362,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_id_is_no_run() {
-        let refused = of_run("", "/wait").expect_err("no run has it");
+    fn an_empty_run_id_is_refused_without_a_request() {
+        let refused = run_path("", "/wait").expect_err("an empty id");
         assert_eq!(refused.code(), Some("no-such-run"));
         assert!(refused.to_string().starts_with("no run has the id \"\""), "{refused}");
-        assert_eq!(of_run("3f2", "/wait").expect("an address"), "/v1/runs/3f2/wait");
+        assert_eq!(run_path("3f2", "/wait").expect("an address"), "/v1/runs/3f2/wait");
     }
 
     #[test]
-    fn an_id_never_becomes_another_address() {
-        assert_eq!(escaped("../../x?a=b"), "..%2F..%2Fx%3Fa%3Db");
+    fn an_id_cannot_change_the_path() {
+        assert_eq!(percent_encode("../../x?a=b"), "..%2F..%2Fx%3Fa%3Db");
     }
 }

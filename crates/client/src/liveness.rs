@@ -2,7 +2,7 @@
 //! some answers take as long as a command does. Instead the client probes the daemon: a probe without an answer fails
 //! the call.
 
-use crate::{Client, Failed};
+use crate::{CallError, Client};
 use hyper::{Method, Request};
 use std::future::Future;
 use std::io;
@@ -28,28 +28,28 @@ impl Client {
     }
 
     /// Returns the error for a daemon that does not answer.
-    pub fn silent(&self) -> Failed {
-        Failed::Silent { pid: self.lock_holder().map(|holder| holder.pid) }
+    pub fn silent_error(&self) -> CallError {
+        CallError::Silent { pid: self.lock_holder().map(|holder| holder.pid) }
     }
 
     /// Probes the daemon. A daemon that is gone is no failure here: its connections end by themselves.
-    pub async fn probe(&self) -> Result<(), Failed> {
+    pub async fn probe(&self) -> Result<(), CallError> {
         let deadline = Instant::now() + PROBE_LIMIT;
         loop {
             let asked =
                 self.exchange_once(Request::builder().method(Method::GET).uri("/v1/health"), Vec::new());
             match timeout(deadline.saturating_duration_since(Instant::now()), asked).await {
-                Ok(Ok(_) | Err(Failed::Refused(_) | Failed::NotUnderstood(_))) => return Ok(()),
+                Ok(Ok(_) | Err(CallError::Refused(_) | CallError::NotUnderstood(_))) => return Ok(()),
                 // The socket may have been removed: the daemon binds a new one with its next heartbeat.
                 Ok(Err(_)) if self.lock_holder().is_none() => return Ok(()),
                 Ok(Err(_)) if Instant::now() < deadline => sleep(RETRY).await,
-                Ok(Err(_)) | Err(_) => return Err(self.silent()),
+                Ok(Err(_)) | Err(_) => return Err(self.silent_error()),
             }
         }
     }
 
-    /// Probes the daemon until it does not answer any more.
-    pub async fn silence(&self) -> Failed {
+    /// Probes the daemon until it no longer answers.
+    pub async fn wait_until_silent(&self) -> CallError {
         loop {
             sleep(PROBE_EVERY).await;
             if let Err(silent) = self.probe().await {
@@ -62,9 +62,9 @@ impl Client {
     pub(crate) async fn while_alive<T, E>(
         &self,
         answer: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Failed>
+    ) -> Result<T, CallError>
     where
-        Failed: From<E>,
+        CallError: From<E>,
     {
         let mut answer = pin!(answer);
         let mut pause = PROBE_AFTER;
@@ -75,7 +75,7 @@ impl Client {
             };
             tokio::select! {
                 biased;
-                answer = &mut answer => return answer.map_err(Failed::from),
+                answer = &mut answer => return answer.map_err(CallError::from),
                 probed = probed => probed?,
             }
             pause = (pause * 2).min(PROBE_EVERY);
@@ -83,12 +83,12 @@ impl Client {
     }
 
     /// Connects. Retries for a while if too many clients wait already.
-    pub(crate) async fn connect_in_turn(&self) -> Result<Conn, Failed> {
+    pub(crate) async fn connect_in_turn(&self) -> Result<Conn, CallError> {
         let deadline = Instant::now() + PROBE_LIMIT;
         loop {
             match self.connect() {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error.into()),
-                Err(_) if Instant::now() >= deadline => return Err(self.silent()),
+                Err(_) if Instant::now() >= deadline => return Err(self.silent_error()),
                 Err(_) => sleep(RETRY).await,
                 Ok(conn) => return Ok(conn),
             }

@@ -1,29 +1,29 @@
-//! Server-sent events, as they come over a response's body.
+//! Parser for server-sent events in a response's body.
 
-use crate::{Client, Failed};
+use crate::{CallError, Client};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-/// One of them. What it does not have is `None`.
+/// An event. Fields that it does not have are `None`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct ServerEvent {
     pub(crate) event: Option<String>,
     pub(crate) id: Option<u64>,
     pub(crate) data: Option<Vec<u8>>,
 }
 
-/// Gives each to `take` as it comes, until that says no or the stream ends.
-pub(crate) async fn each(
+/// Passes each event to `take`, until that returns false or the stream ends.
+pub(crate) async fn for_each_event(
     client: &Client,
     mut body: Incoming,
-    mut take: impl FnMut(Sent) -> Result<bool, Failed>,
-) -> Result<(), Failed> {
-    let mut lines = Lines::default();
+    mut take: impl FnMut(ServerEvent) -> Result<bool, CallError>,
+) -> Result<(), CallError> {
+    let mut buffer = EventBuffer::default();
     while let Some(frame) = client.while_alive(async { body.frame().await.transpose() }).await? {
         let Ok(data) = frame.into_data() else { continue };
-        lines.text.extend_from_slice(&data);
-        while let Some(sent) = lines.next() {
-            if !take(sent)? {
+        buffer.text.extend_from_slice(&data);
+        while let Some(event) = buffer.next() {
+            if !take(event)? {
                 return Ok(());
             }
         }
@@ -31,41 +31,41 @@ pub(crate) async fn each(
     Ok(())
 }
 
-/// What has come of them and was not given away.
+/// Received text, and the fields of the event that it began.
 #[derive(Default)]
-struct Lines {
+struct EventBuffer {
     text: Vec<u8>,
-    begun: Sent,
+    current: ServerEvent,
 }
 
-impl Lines {
-    /// The next that is whole.
-    fn next(&mut self) -> Option<Sent> {
+impl EventBuffer {
+    /// Returns the next complete event.
+    fn next(&mut self) -> Option<ServerEvent> {
         let mut read = 0;
         let mut whole = None;
         while let Some(length) = self.text[read..].iter().position(|&b| b == b'\n') {
             let line = self.text[read..read + length].trim_ascii();
             read += length + 1;
             if line.is_empty() {
-                whole = Some(std::mem::take(&mut self.begun));
+                whole = Some(std::mem::take(&mut self.current));
                 break;
             }
-            take(&mut self.begun, line);
+            parse_line(&mut self.current, line);
         }
         self.text.drain(..read);
         whole
     }
 }
 
-/// A line of an event. What is none, such as a comment, says nothing.
-fn take(begun: &mut Sent, line: &[u8]) {
+/// Adds a line to an event. Comments and unknown fields are skipped.
+fn parse_line(event: &mut ServerEvent, line: &[u8]) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.trim_ascii()).into_owned();
     if let Some(id) = line.strip_prefix(b"id:") {
-        begun.id = text(id).parse().ok();
-    } else if let Some(event) = line.strip_prefix(b"event:") {
-        begun.event = Some(text(event));
+        event.id = text(id).parse().ok();
+    } else if let Some(name) = line.strip_prefix(b"event:") {
+        event.event = Some(text(name));
     } else if let Some(data) = line.strip_prefix(b"data:") {
-        let all = begun.data.get_or_insert_default();
+        let all = event.data.get_or_insert_default();
         if !all.is_empty() {
             all.push(b'\n');
         }
@@ -78,19 +78,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_found_however_they_are_cut() {
+    fn events_are_parsed_from_pieces_of_any_size() {
         let text = ": hello\n\nevent: entry\nid: 7\ndata: {\"a\":\ndata: 1}\n\nid:9\n\ndata: begun";
         for size in 1..text.len() {
-            let mut lines = Lines::default();
+            let mut lines = EventBuffer::default();
             let mut found = Vec::new();
             for part in text.as_bytes().chunks(size) {
                 lines.text.extend_from_slice(part);
                 found.extend(std::iter::from_fn(|| lines.next()));
             }
             let entry =
-                Sent { event: Some("entry".into()), id: Some(7), data: Some(b"{\"a\":\n1}".to_vec()) };
-            let place = Sent { id: Some(9), ..Sent::default() };
-            assert_eq!(found, [Sent::default(), entry, place], "{size}");
+                ServerEvent { event: Some("entry".into()), id: Some(7), data: Some(b"{\"a\":\n1}".to_vec()) };
+            let place = ServerEvent { id: Some(9), ..ServerEvent::default() };
+            assert_eq!(found, [ServerEvent::default(), entry, place], "{size}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The agent's tools, what people are asked before `exec` runs it, and what needs no asking.
+//! The agent's tools, approval requests, and the allowlist.
 
-use crate::{Client, Failed, escaped, no_such, to_json};
+use crate::{CallError, Client, not_found_error, percent_encode, to_json};
 use hyper::{Method, Request};
 use serde::Serialize;
 use serde_json::json;
@@ -10,14 +10,14 @@ use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{CLI_HEADER, ExecReply, ProcessReply, RUN_HEADER};
 
-/// What a person answers.
+/// Answer to an approval request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It runs this time.
+    /// Runs the command this time.
     AllowOnce,
-    /// It runs, and needs no asking from now on.
+    /// Runs the command, and adds it to the allowlist.
     AllowAlways,
-    /// It does not run.
+    /// Refuses the command.
     Deny,
 }
 
@@ -32,79 +32,92 @@ impl Answer {
 }
 
 impl Client {
-    /// Runs a command line; answers when it has ended, or goes on in the background. Whoever stops waiting before ends it.
+    /// Runs a command line. Returns when it has ended or continues in the background. A caller that closes the connection
+    /// before that ends the command.
     ///
-    /// The request is an `ExecRequest`, or JSON that the daemon is to judge. Its run gets this id; where there is one with it,
-    /// that is gone on with.
-    pub async fn exec(&self, request: &(impl Serialize + Sync), run: &RunId) -> Result<ExecReply, Failed> {
+    /// The request is an `ExecRequest`, or JSON that the daemon validates. The run gets this id; if a run has it already, the
+    /// call continues with that run.
+    pub async fn exec(&self, request: &(impl Serialize + Sync), run: &RunId) -> Result<ExecReply, CallError> {
         let head = Request::builder().method(Method::POST).uri("/v1/exec").header(CLI_HEADER, "1");
         let head = head.header(RUN_HEADER, run.as_str());
         self.read(self.exchange(head, to_json(request)?).await?).await
     }
 
-    /// Does something with commands that were started.
+    /// Manages commands that were started by exec.
     ///
-    /// The request is a `ProcessRequest`, or JSON that the daemon is to judge.
-    pub async fn process(&self, request: &(impl Serialize + Sync)) -> Result<ProcessReply, Failed> {
+    /// The request is a `ProcessRequest`, or JSON that the daemon validates.
+    pub async fn process(&self, request: &(impl Serialize + Sync)) -> Result<ProcessReply, CallError> {
         self.call(Method::POST, "/v1/process", request).await
     }
 
-    /// Does something with sessions. A wait lasts at most `TURN_WAIT_MS`.
+    /// Manages sessions. A wait lasts at most `TURN_WAIT_MS`.
     ///
-    /// A daemon from before `process` was known goes on until it is restarted: it is asked without, and starts agents from
-    /// its own environment.
-    pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
+    /// An older daemon does not know the field `process`: the request is repeated without it, and the daemon starts agents
+    /// with its own environment.
+    pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, CallError> {
         match self.ask_sessions(request).await {
-            Err(failed) if request.process.is_some() && knows_no_process(&failed) => {
+            Err(failed) if request.process.is_some() && refuses_process_field(&failed) => {
                 self.ask_sessions(&SessionsRequest { process: None, ..request.clone() }).await
             }
             answered => answered,
         }
     }
 
-    async fn ask_sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
+    async fn ask_sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, CallError> {
         let head = Request::builder().method(Method::POST).uri("/v1/sessions").header(CLI_HEADER, "1");
         self.read(self.exchange(head, to_json(request)?).await?).await
     }
 
-    /// Does something with tasks.
-    pub async fn tasks(&self, request: &TasksRequest) -> Result<TasksReply, Failed> {
+    /// Manages tasks.
+    pub async fn tasks(&self, request: &TasksRequest) -> Result<TasksReply, CallError> {
         self.call(Method::POST, "/v1/tasks", request).await
     }
 
-    /// What people are asked about; with `all` also what was answered or has expired.
-    pub async fn approvals(&self, all: bool) -> Result<ApprovalList, Failed> {
+    /// Returns the open approval requests; with `all` also those that were answered or have expired.
+    pub async fn approvals(&self, all: bool) -> Result<ApprovalList, CallError> {
         self.get(&format!("/v1/approvals?all={all}")).await
     }
 
-    /// Answers what a person is asked about, by a unique beginning of its id.
-    pub async fn answer(&self, id: &str, answer: Answer) -> Result<Approval, Failed> {
-        let path = format!("/v1/approvals/{}/{}", escaped(id), answer.word());
-        self.call(Method::POST, &path, &json!({})).await
+    /// Answers an approval request, by its id or a unique prefix of it.
+    pub async fn answer(&self, id: &str, answer: Answer) -> Result<Approval, CallError> {
+        self.call(Method::POST, &approval_path(id, answer.word())?, &json!({})).await
     }
 
-    /// What needs no asking.
-    pub async fn allowlist(&self) -> Result<AllowedList, Failed> {
+    /// Returns the allowlist.
+    pub async fn allowlist(&self) -> Result<AllowedList, CallError> {
         self.get("/v1/allowlist").await
     }
 
-    /// Adds an entry to what needs no asking.
-    pub async fn allow(&self, request: &AllowRequest) -> Result<Allowed, Failed> {
+    /// Adds an entry to the allowlist.
+    pub async fn allow(&self, request: &AllowRequest) -> Result<Allowed, CallError> {
         self.call(Method::POST, "/v1/allowlist", request).await
     }
 
-    /// Takes an entry out of what needs no asking.
-    pub async fn disallow(&self, id: &str) -> Result<(), Failed> {
+    /// Removes an entry from the allowlist.
+    pub async fn disallow(&self, id: &str) -> Result<(), CallError> {
         if id.is_empty() {
-            return Err(no_such("no-such-entry", "no entry has the id \"\": `tenure allowlist` lists them"));
+            return Err(not_found_error(
+                "no-such-entry",
+                "no entry has the id \"\": `tenure allowlist` lists them",
+            ));
         }
-        self.call(Method::DELETE, &format!("/v1/allowlist/{}", escaped(id)), &json!({})).await
+        self.call(Method::DELETE, &format!("/v1/allowlist/{}", percent_encode(id)), &json!({})).await
     }
 }
 
-/// Whether the daemon refused the field before it did anything.
-fn knows_no_process(failed: &Failed) -> bool {
-    matches!(failed, Failed::Refused(problem) if problem.status == 400 && problem.detail.contains("unknown field `process`"))
+/// Path of an answer to an approval request. An empty id would make the path of another resource.
+pub(crate) fn approval_path(id: &str, answer: &str) -> Result<String, CallError> {
+    if id.is_empty() {
+        let detail = "no approval request has the id \"\": `tenure approvals list` lists them";
+        // A request has the id of the run that it is about.
+        return Err(not_found_error("no-such-run", detail));
+    }
+    Ok(format!("/v1/approvals/{}/{answer}", percent_encode(id)))
+}
+
+/// Returns true if the daemon refused the field `process`, before it did anything.
+fn refuses_process_field(failed: &CallError) -> bool {
+    matches!(failed, CallError::Refused(problem) if problem.status == 400 && problem.detail.contains("unknown field `process`"))
 }
 
 #[cfg(test)]
@@ -113,14 +126,22 @@ mod tests {
     use tenure_core::api::Problem;
 
     #[test]
-    fn a_daemon_of_before_is_told_from_one_that_refuses() {
+    fn an_empty_approval_id_is_refused_without_a_request() {
+        let refused = approval_path("", "deny").expect_err("an empty id");
+        assert_eq!(refused.code(), Some("no-such-run"));
+        assert!(refused.to_string().starts_with("no approval request has the id \"\""), "{refused}");
+        assert_eq!(approval_path("3f2", "deny").expect("a path"), "/v1/approvals/3f2/deny");
+    }
+
+    #[test]
+    fn only_an_older_daemon_is_asked_again_without_the_field() {
         let refused = |status, detail: &str| {
             let (code, title) = ("bad-request".to_owned(), "Bad Request".to_owned());
-            Failed::Refused(Problem { status, code, title, detail: detail.to_owned() })
+            CallError::Refused(Problem { status, code, title, detail: detail.to_owned() })
         };
         let of_before = "the body is not understood: unknown field `process`, expected one of `action`";
-        assert!(knows_no_process(&refused(400, of_before)));
-        assert!(!knows_no_process(&refused(422, "process is for Tenure's own command line")));
-        assert!(!knows_no_process(&refused(400, "the body is not understood: unknown field `proces`")));
+        assert!(refuses_process_field(&refused(400, of_before)));
+        assert!(!refuses_process_field(&refused(422, "process is for Tenure's own command line")));
+        assert!(!refuses_process_field(&refused(400, "the body is not understood: unknown field `proces`")));
     }
 }

@@ -22,7 +22,7 @@ fn listed_exit_codes_are_those_of_endings() {
         Termination::not_started(&SpawnError { detail: String::new(), not_found }).code().to_string()
     };
     let code = |reason, exit| Termination::new(reason, exit, None).code().to_string();
-    let ours = crate::failure::Failure::ours("").code().to_string();
+    let ours = crate::failure::Failure::tenure_failed("").code().to_string();
     let real = [
         (code(Reason::ReconciledStale, None), "unknown"),
         (code(Reason::OwnershipEscape, None), "left the run's session"),

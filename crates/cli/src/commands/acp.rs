@@ -3,15 +3,15 @@
 mod ending;
 mod follow;
 mod prompt;
-mod quiet;
+mod silence;
 mod target;
 
 use super::page::more;
-use super::sessions::{close as close_session, closed};
+use super::sessions::{close as close_session, print_closed};
 use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
 use crate::failure::Failure;
-use crate::print::{self, Face, Happened, Style, Tone};
-use crate::{here, reach, settings};
+use crate::print::{self, Style, Tone, Transcript, TranscriptOptions};
+use crate::{caller_context, daemon_client, settings};
 use follow::Interrupt;
 use std::collections::VecDeque;
 use target::Target;
@@ -25,57 +25,59 @@ pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
         Some(AcpVerb::Prompt(_)) => settings::load(),
         _ => settings::load_to_look(),
     };
-    let settings = settings.map_err(Failure::of_run)?;
+    let settings = settings.map_err(Failure::with_run_code)?;
     let target = Target { settings: &settings };
     match args.verb.as_ref().unwrap_or(&AcpVerb::Sessions) {
-        AcpVerb::Prompt(prompt) => prompt::run(&settings, prompt, args.json).map_err(Failure::of_run),
+        AcpVerb::Prompt(prompt) => prompt::run(&settings, prompt, args.json).map_err(Failure::with_run_code),
         AcpVerb::Attach(attach) => {
             let followed = target.key(attach.which.key.as_deref()).and_then(|key| {
-                let turn = prompt::under_way(&settings, &key)?;
+                let turn = prompt::running_turn(&settings, &key)?;
                 prompt::follow(&settings, &key, turn, args.json, Interrupt::Leaves)
             });
-            followed.map_err(Failure::of_run)
+            followed.map_err(Failure::with_run_code)
         }
         AcpVerb::Sessions => {
             let request =
                 SessionsRequest { backend: Some(Backend::Acp), ..SessionsRequest::new(Action::List) };
-            asked(&target, &request, args.json, &listed)
+            request_and_print(&target, &request, args.json, &listed)
         }
         AcpVerb::History(history) => {
             let request = entries(history, target.key(history.which.key.as_deref())?);
-            asked(&target, &request, args.json, &happened)
+            request_and_print(&target, &request, args.json, &print_history)
         }
         AcpVerb::Status(which) => {
             let request = about(Action::Status, target.key(which.key.as_deref())?);
-            asked(&target, &request, args.json, &one)
+            request_and_print(&target, &request, args.json, &one)
         }
         AcpVerb::Cancel(which) => {
             let request = about(Action::Cancel, target.key(which.key.as_deref())?);
-            asked(&target, &request, args.json, &cancelled)
+            request_and_print(&target, &request, args.json, &cancelled)
         }
         AcpVerb::Close(close) => {
             let request = self::close(close, target.key(close.which.key.as_deref())?);
-            asked(&target, &request, args.json, &|reply| reply.closed.iter().try_for_each(closed))
+            request_and_print(&target, &request, args.json, &|reply| {
+                reply.closed.iter().try_for_each(print_closed)
+            })
         }
         AcpVerb::SetMode(set) => {
-            let process = here::process(&settings).ok();
+            let process = caller_context::capture(&settings).ok();
             let request = SessionsRequest { process, ..mode(target.key(Some(&set.key))?, &set.mode) };
-            asked(&target, &request, args.json, &one)
+            request_and_print(&target, &request, args.json, &one)
         }
         AcpVerb::SetOption(set) => {
             let request = SessionsRequest {
                 option: Some(set.option.clone()),
                 value: Some(set.value.clone()),
-                process: here::process(&settings).ok(),
+                process: caller_context::capture(&settings).ok(),
                 ..about(Action::SetOption, target.key(Some(&set.key))?)
             };
-            asked(&target, &request, args.json, &one)
+            request_and_print(&target, &request, args.json, &one)
         }
     }
 }
 
 /// Sends a request to the daemon and prints the reply.
-fn asked(
+fn request_and_print(
     target: &Target<'_>,
     request: &SessionsRequest,
     json: bool,
@@ -83,7 +85,7 @@ fn asked(
 ) -> Result<u8, Failure> {
     let reply = match request.action {
         Action::Close => close_session(target.settings, request)?,
-        _ => reach::wait(reach::needed(target.settings)?.sessions(request))?,
+        _ => daemon_client::call(daemon_client::require(target.settings)?.sessions(request))?,
     };
     if json { print::json(&reply) } else { show(&reply) }.map(|()| 0)
 }
@@ -127,9 +129,9 @@ fn cancelled(reply: &SessionsReply) -> Result<(), Failure> {
 
 /// Prints a session's history as `attach` would have shown it, with the end of each turn. Everything goes to standard
 /// output.
-fn happened(reply: &SessionsReply) -> Result<(), Failure> {
-    let style = Style { face: Face::of_stdout(), live: false, split: false, echo: true };
-    let mut happened = Happened::new(style);
+fn print_history(reply: &SessionsReply) -> Result<(), Failure> {
+    let options = TranscriptOptions { style: Style::of_stdout(), live: false, split: false, echo: true };
+    let mut transcript = Transcript::new(options);
     let entries = reply.entries.as_deref().unwrap_or_default();
     let mut left: VecDeque<&TurnJson> = reply.turns.iter().flatten().collect();
     if let [first, .., last] = entries
@@ -137,32 +139,32 @@ fn happened(reply: &SessionsReply) -> Result<(), Failure> {
     {
         left.make_contiguous().reverse();
     }
-    let mut turns = Turns { left, at: None };
+    let mut turns = PendingTurns { left, at: None };
     for entry in entries {
-        turns.before(entry, &mut happened);
-        happened.entry(entry);
+        turns.before(entry, &mut transcript);
+        transcript.entry(entry);
     }
-    turns.end(reply.next.is_some(), &mut happened);
-    happened.settle();
-    happened.take().iter().try_for_each(|(_, text)| print::text(text))?;
+    turns.end(reply.next.is_some(), &mut transcript);
+    transcript.settle();
+    transcript.take().iter().try_for_each(|(_, text)| print::text(text))?;
     more(reply.next.as_deref());
     Ok(())
 }
 
 /// The turns of a history whose end is not printed yet, in the order of their entries.
-struct Turns<'a> {
+struct PendingTurns<'a> {
     left: VecDeque<&'a TurnJson>,
     /// Turn of the previous entry.
     at: Option<TurnId>,
 }
 
-impl Turns<'_> {
+impl PendingTurns<'_> {
     /// Prints the ends of the turns that ended before an entry.
-    fn before(&mut self, entry: &EntryJson, happened: &mut Happened) {
+    fn before(&mut self, entry: &EntryJson, transcript: &mut Transcript) {
         let Some(id) = entry.turn_id.as_ref().filter(|id| self.at.as_ref() != Some(id)) else { return };
         if self.left.iter().any(|turn| turn.turn_id == *id) {
             while let Some(turn) = self.left.pop_front_if(|turn| turn.turn_id != *id) {
-                self.tell(turn, happened);
+                self.print_end(turn, transcript);
             }
         }
         self.at = Some(id.clone());
@@ -170,21 +172,21 @@ impl Turns<'_> {
 
     /// Prints the ends of the remaining turns. The turn of the last entry is left out if the history is cut: it may have more
     /// entries on the next page.
-    fn end(mut self, is_cut: bool, happened: &mut Happened) {
+    fn end(mut self, is_cut: bool, transcript: &mut Transcript) {
         while let Some(turn) = self.left.pop_front() {
             if !(is_cut && self.at.as_ref() == Some(&turn.turn_id)) {
-                self.tell(turn, happened);
+                self.print_end(turn, transcript);
             }
         }
     }
 
     /// Prints how a turn ended; for a turn without entries, its message first.
-    fn tell(&self, turn: &TurnJson, happened: &mut Happened) {
+    fn print_end(&self, turn: &TurnJson, transcript: &mut Transcript) {
         if self.at.as_ref() != Some(&turn.turn_id) {
-            happened.say(Tone::Quiet, &format!("> {}", print::plain(&turn.message)));
+            transcript.say(Tone::Quiet, &format!("> {}", print::plain(&turn.message)));
         }
         if turn.state != TurnState::Running {
-            happened.say(Tone::Quiet, &ending::told(turn));
+            transcript.say(Tone::Quiet, &ending::history_line(turn));
         }
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::args::{ApprovalsArgs, ApprovalsVerb, ChooseArgs};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use tenure_client::{Answer, Client};
 use tenure_core::api::Approval;
 use tenure_core::ids::find_by_prefix;
 use tenure_core::visible::{cut, visible};
 
 /// Maximum length of the command in the reply to an answer, in bytes.
-const HEADLINE: usize = 400;
+const HEADLINE_BYTES: usize = 400;
 
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
     match &args.verb {
         None => list(&client, false, args.json),
         Some(ApprovalsVerb::List(list_args)) => list(&client, list_args.all, args.json),
@@ -28,13 +28,13 @@ pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
 }
 
 fn list(client: &Client, all: bool, json: bool) -> Result<(), Failure> {
-    let list = reach::wait(client.approvals(all))?.approvals;
+    let list = daemon_client::call(client.approvals(all))?.approvals;
     if json { print::json(&list) } else { print::approvals(&list) }
 }
 
 /// Prints one approval request in full, by its id or a unique prefix of it.
 fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
-    let list = reach::wait(client.approvals(true))?.approvals;
+    let list = daemon_client::call(client.approvals(true))?.approvals;
     let found = find_by_prefix(id, "approval requests", &list, |approval| approval.id.as_str());
     match found.map_err(Failure::refused)? {
         Some(one) if json => print::json(one),
@@ -48,23 +48,23 @@ fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
 /// Sends and prints the answers one by one: a refused answer does not undo the earlier ones.
 fn answer(client: &Client, ids: &[String], answer: Answer, json: bool) -> Result<(), Failure> {
     for id in ids {
-        let answered = reach::wait(client.answer(id, answer))?;
+        let answered = daemon_client::call(client.answer(id, answer))?;
         if json {
             print::json(&answered)?;
         } else {
-            print::line(&said(&answered, answer))?;
+            print::line(&answer_message(&answered, answer))?;
         }
     }
     Ok(())
 }
 
 fn choose(client: &Client, which: &ChooseArgs, json: bool) -> Result<(), Failure> {
-    let answered = reach::wait(client.choose(&which.id, &which.option))?;
-    if json { print::json(&answered) } else { print::line(&chosen(&answered)) }
+    let answered = daemon_client::call(client.choose(&which.id, &which.option))?;
+    if json { print::json(&answered) } else { print::line(&choice_message(&answered)) }
 }
 
 /// Message for an answered request of an agent.
-fn chosen(approval: &Approval) -> String {
+fn choice_message(approval: &Approval) -> String {
     let option = approval.options.iter().find(|option| Some(&option.id) == approval.option.as_ref());
     let said = match option {
         Some(option) => {
@@ -77,12 +77,12 @@ fn chosen(approval: &Approval) -> String {
 
 /// Command of the request, on one line.
 fn headline(approval: &Approval) -> String {
-    visible(&cut(&approval.command, HEADLINE)).into_owned()
+    visible(&cut(&approval.command, HEADLINE_BYTES)).into_owned()
 }
 
-fn said(approval: &Approval, answer: Answer) -> String {
+fn answer_message(approval: &Approval, answer: Answer) -> String {
     if !approval.options.is_empty() {
-        return chosen(approval);
+        return choice_message(approval);
     }
     let command = headline(approval);
     let id = print::short(approval.id.as_str());

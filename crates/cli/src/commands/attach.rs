@@ -1,14 +1,15 @@
 //! `tenure attach`: attach to a run's terminal, together with other clients. Restores the run's screen first, then follows the
 //! output. Keys go to the run, except for the detach keys.
 
-mod typist;
+mod key_forwarder;
 
 use super::printer::{self, Printed, Printer};
 use super::runs::ending_of;
-use super::{ask, dial, ended, find, screen};
+use super::{ask, dial, ended_error, find, screen};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
+use key_forwarder::KeyForwarder;
 use std::io;
 use std::time::Duration;
 use tenure_core::record::Ending;
@@ -21,30 +22,29 @@ use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::terminal::{self, Raw};
-use typist::Typist;
 
 /// Time limit for restoring the terminal when the client leaves.
-const COURTESY: Duration = Duration::from_secs(1);
+const RESTORE_LIMIT: Duration = Duration::from_secs(1);
 /// Time limit for the ending of a run whose keeper died.
-const SALVAGE: Duration = Duration::from_secs(20);
+const ENDING_LIMIT: Duration = Duration::from_secs(20);
 /// Number of earlier lines shown for a run without a terminal.
-const BEFORE: u64 = 20;
+const EARLIER_LINES: u64 = 20;
 
 /// A client attached to a run.
-struct Seat {
+struct AttachedClient {
     keeper: Frames,
     signals: Signals,
     /// True if the run's terminal takes the size of this one: not with --no-stdin.
     types: bool,
-    typist: Typist,
+    keys: KeyForwarder,
     printer: Printer,
-    left: Option<Left>,
+    leave_reason: Option<LeaveReason>,
     /// Deadline for leaving, even if output is not printed yet.
     leave_at: Option<Duration>,
 }
 
 /// Reason for leaving.
-enum Left {
+enum LeaveReason {
     /// The client detached; the run goes on.
     Detached,
     /// The run has ended.
@@ -56,37 +56,43 @@ enum Left {
 }
 
 pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
-    let state = settings::state_root().map_err(Failure::of_run)?;
+    let state = settings::state_root().map_err(Failure::with_run_code)?;
     let dir = find(&state, &args.id)?;
     let ticket = dir.ticket().map_err(Failure::refused)?;
-    let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
+    let mut keeper = dial(&dir)?.ok_or_else(|| ended_error(&dir))?;
     let signals = take_signals().map_err(Failure::refused)?;
     let printer = show(&dir, ticket.options.pty_size, !args.no_stdin, &mut keeper)?;
-    let typist = Typist::begin(args, ticket.options.pty_size.is_some(), &mut keeper);
-    let raw = (ticket.options.pty_size.is_some() && typist.is_at_terminal())
+    let keys = KeyForwarder::begin(args, ticket.options.pty_size.is_some(), &mut keeper);
+    let raw = (ticket.options.pty_size.is_some() && keys.is_at_terminal())
         .then(|| Raw::enter(terminal::stdin()).ok())
         .flatten();
     let types = !args.no_stdin;
-    let mut seat = Seat { keeper, signals, types, typist, printer, left: None, leave_at: None };
-    seat.sit(&dir).map_err(Failure::refused)?;
+    let mut client =
+        AttachedClient { keeper, signals, types, keys, printer, leave_reason: None, leave_at: None };
+    client.serve(&dir).map_err(Failure::refused)?;
     drop(raw);
     let id = print::short(dir.id().as_str());
-    let ending = match seat.left {
-        None | Some(Left::Detached) => {
+    let ending = match client.leave_reason {
+        None | Some(LeaveReason::Detached) => {
             complain(format_args!(
                 "detached from run {id}, which goes on: `tenure attach {id}` attaches again"
             ));
             return Ok(0);
         }
-        Some(Left::Unrecorded(why)) => return Err(Failure::unknown(why)),
-        Some(Left::Ended(ending)) => *ending,
-        Some(Left::KeeperGone) => {
+        Some(LeaveReason::Unrecorded(why)) => return Err(Failure::unknown(why)),
+        Some(LeaveReason::Ended(ending)) => *ending,
+        Some(LeaveReason::KeeperGone) => {
             complain(format_args!("the keeper of run {id} is gone"));
-            let found = ending_of(&state, &dir, Some(clock::awake() + SALVAGE)).map_err(Failure::of_run)?;
-            found.ok_or_else(|| Failure::unknown(format!("how run {id} ended is not known yet")))?
+            let found = ending_of(&state, &dir, Some(clock::awake() + ENDING_LIMIT))
+                .map_err(Failure::with_run_code)?;
+            found.ok_or_else(|| {
+                Failure::unknown(format!(
+                    "the ending of run {id} is not recorded yet: `tenure wait {id}` waits for it"
+                ))
+            })?
         }
     };
-    complain(print::closing(&ticket, &ending));
+    complain(print::ending_line(&ticket, &ending));
     Ok(ending.termination.code())
 }
 
@@ -102,7 +108,7 @@ fn take_signals() -> io::Result<Signals> {
 /// its own size; a read-only client changes nothing for the program or for other clients.
 fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> Result<Printer, Failure> {
     let Some(size) = size else {
-        let at = tenure_output::tail_offset(&dir.output(), BEFORE, None).map_err(Failure::refused)?;
+        let at = tenure_output::tail_offset(&dir.output(), EARLIER_LINES, None).map_err(Failure::refused)?;
         keeper.send(&KeeperRequest::Follow, &[]);
         return printer::start(&dir.output(), at).map_err(Failure::refused);
     };
@@ -124,35 +130,35 @@ fn own_size() -> Option<Size> {
     terminal::stdout().size().or_else(|| terminal::stdin().size())
 }
 
-impl Seat {
+impl AttachedClient {
     /// Runs until the client leaves and everything is printed, or printing fails or takes too long.
-    fn sit(&mut self, dir: &RunDir) -> io::Result<()> {
+    fn serve(&mut self, dir: &RunDir) -> io::Result<()> {
         loop {
-            let typing = self.typist.interest();
+            let key_interest = self.keys.interest();
             let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.printer.interest());
             let keeper_at = (!self.keeper.ended()).then_some(interests.len());
             interests.extend(keeper_at.map(|_| self.keeper.interest()));
-            let typing_at = typing.as_ref().map(|_| interests.len());
-            interests.extend(typing);
+            let keys_at = key_interest.as_ref().map(|_| interests.len());
+            interests.extend(key_interest);
             let timeout = self.leave_at.map(|at| at.saturating_sub(clock::awake()));
             let ready = poll::wait(&interests, timeout)?;
             let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
-            let typing_ready = typing_at.is_some_and(|at| ready[at].read);
+            let keys_ready = keys_at.is_some_and(|at| ready[at].read);
             if ready[0].read {
                 self.take_signals();
             }
             if keeper_ready {
                 self.keeper.flush();
                 self.keeper.fill();
-                self.hear()?;
+                self.read_messages()?;
             }
-            if typing_ready && self.typist.read(&mut self.keeper) {
+            if keys_ready && self.keys.read(&mut self.keeper) {
                 self.detach();
             }
-            if self.keeper.ended() && self.left.is_none() {
+            if self.keeper.ended() && self.leave_reason.is_none() {
                 let end = tenure_output::totals(&dir.output()).map_or(0, |totals| totals.bytes);
-                self.leave(Left::KeeperGone, end);
+                self.leave(LeaveReason::KeeperGone, end);
             }
             if self.printed() {
                 return Ok(());
@@ -160,18 +166,18 @@ impl Seat {
         }
     }
 
-    fn hear(&mut self) -> io::Result<()> {
-        while let Some((tell, _)) = self.keeper.next_frame::<KeeperMessage>().map_err(io::Error::other)? {
-            match tell {
+    fn read_messages(&mut self) -> io::Result<()> {
+        while let Some((message, _)) = self.keeper.next_frame::<KeeperMessage>().map_err(io::Error::other)? {
+            match message {
                 KeeperMessage::Grown { to } => self.printer.print_to(to),
-                KeeperMessage::Typed { to } => self.typist.typed(to),
-                KeeperMessage::KeysTaken { to } => self.typist.taken(to),
-                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.typist.close(),
+                KeeperMessage::Typed { to } => self.keys.typed(to),
+                KeeperMessage::KeysTaken { to } => self.keys.taken(to),
+                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.keys.close(),
                 KeeperMessage::Ended { ending } => {
                     let end = ending.output.bytes;
-                    self.leave(Left::Ended(ending), end);
+                    self.leave(LeaveReason::Ended(ending), end);
                 }
-                KeeperMessage::Unrecorded { why, .. } => self.leave(Left::Unrecorded(why), 0),
+                KeeperMessage::Unrecorded { why, .. } => self.leave(LeaveReason::Unrecorded(why), 0),
                 // A size that came too late for the run, or messages for other clients.
                 KeeperMessage::Refused { .. }
                 | KeeperMessage::Done
@@ -203,18 +209,18 @@ impl Seat {
 
     /// Detaches without waiting for more output.
     fn detach(&mut self) {
-        self.printer.enough();
-        self.leave_at.get_or_insert(clock::awake() + COURTESY);
-        self.leave(Left::Detached, 0);
+        self.printer.stop_output();
+        self.leave_at.get_or_insert(clock::awake() + RESTORE_LIMIT);
+        self.leave(LeaveReason::Detached, 0);
     }
 
     /// Leaves for the first reason given; later reasons are ignored. Prints the output up to `end` and restores the terminal.
-    fn leave(&mut self, left: Left, end: u64) {
-        if self.left.is_none() {
-            self.left = Some(left);
-            self.typist.close();
+    fn leave(&mut self, leave_reason: LeaveReason, end: u64) {
+        if self.leave_reason.is_none() {
+            self.leave_reason = Some(leave_reason);
+            self.keys.close();
             self.printer.print_to(end);
-            self.printer.leave();
+            self.printer.reset_terminal();
             self.printer.finish(end);
         }
     }
@@ -225,8 +231,8 @@ impl Seat {
             match printed {
                 Printed::UpTo(_) => {}
                 Printed::All => return true,
-                Printed::NobodyReads => {
-                    self.leave(Left::Detached, 0);
+                Printed::ReaderGone => {
+                    self.leave(LeaveReason::Detached, 0);
                     return true;
                 }
             }

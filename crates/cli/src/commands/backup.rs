@@ -1,13 +1,15 @@
-//! `tenure backup`: a copy of the registry.
+//! `tenure backup`: copy the registry to a new file.
 
 use crate::args::BackupArgs;
 use crate::failure::Failure;
-use crate::{reach, settings};
+use crate::{daemon_client, settings};
 
 pub(crate) fn run(args: &BackupArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
     let path = std::path::absolute(&args.file).map_err(Failure::refused)?;
-    let text = path.to_str().ok_or_else(|| Failure::refused("the file's path is not UTF-8"))?;
-    reach::wait(client.backup(text.to_owned()))?;
+    let text = path.to_str().ok_or_else(|| {
+        Failure::refused(format!("the path \"{}\" is not valid UTF-8: use another one", path.display()))
+    })?;
+    daemon_client::call(client.backup(text.to_owned()))?;
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `tenure completions`: a script that lets a shell complete tenure's words.
+//! `tenure completions`: print a completion script for a shell.
 
 use crate::args::{self, CompletionsArgs};
 use crate::failure::Failure;

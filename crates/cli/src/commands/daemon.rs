@@ -6,9 +6,9 @@ mod warden;
 
 use crate::args::{DaemonArgs, DaemonVerb};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use std::time::Duration;
-use tenure_client::{Client, Failed};
+use tenure_client::{CallError, Client};
 use tenure_core::duration::show;
 use tenure_daemon::CannotServe;
 use tenure_os::socket::Conn;
@@ -40,11 +40,14 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
             Ok(0)
         }
         DaemonVerb::Start => {
-            let client = match reach::running(&settings) {
+            let client = match daemon_client::connect(&settings) {
                 Some(client) => client,
-                None => reach::start(&settings)?,
+                None => daemon_client::start(&settings)?,
             };
-            print::line(&format!("the daemon is running, pid {}", reach::wait(client.health())?.pid))?;
+            print::line(&format!(
+                "the daemon is running, pid {}",
+                daemon_client::call(client.health())?.pid
+            ))?;
             Ok(0)
         }
         DaemonVerb::Stop(args) => stop::stop(&settings, args),
@@ -71,11 +74,11 @@ fn serve(settings: Settings, mut starter: Option<Conn>, warden: Option<Conn>) ->
 }
 
 fn status(settings: &Settings, json: bool) -> Result<u8, Failure> {
-    let Some(client) = reach::running(settings) else { return not_serving(settings, json) };
-    let health = match reach::try_wait(client.health())? {
+    let Some(client) = daemon_client::connect(settings) else { return not_serving(settings, json) };
+    let health = match daemon_client::try_call(client.health())? {
         Ok(health) => health,
-        Err(Failed::Silent { pid }) => return does_not_answer(pid, "it hangs, or was stopped", json),
-        Err(failed) => return Err(reach::failure(&failed)),
+        Err(CallError::Silent { pid }) => return does_not_answer(pid, "it hangs, or was stopped", json),
+        Err(failed) => return Err(daemon_client::to_failure(&failed)),
     };
     if json {
         let mut value = serde_json::to_value(&health).map_err(Failure::refused)?;

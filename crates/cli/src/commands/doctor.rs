@@ -3,7 +3,7 @@
 use crate::args::DoctorArgs;
 use crate::doctor::{self, Check, Verdict};
 use crate::failure::Failure;
-use crate::print::{self, Face, Table, Tone};
+use crate::print::{self, Style, Table, Tone};
 use serde_json::json;
 use tenure_settings::Settings;
 
@@ -14,16 +14,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     if args.json {
         print::json(&json!({ "verdict": worst, "checks": checks, "settings": settings.shown() }))?;
     } else {
-        let face = Face::of_stdout();
-        print::lines(&report(face, &checks))?;
+        let style = Style::of_stdout();
+        print::lines(&report(style, &checks))?;
         print::line("")?;
-        print::lines(&list(face, &settings))?;
+        print::lines(&list(style, &settings))?;
     }
     Ok(u8::from(worst == Verdict::Problem))
 }
 
 /// Lines of the checks, with their advice.
-pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
+pub(crate) fn report(style: Style, checks: &[Check]) -> Vec<String> {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for check in checks {
@@ -34,10 +34,10 @@ pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
             Verdict::Problem => Tone::Bad,
         };
         // Pad before painting: colour codes have no width.
-        let verdict = face.paint(tone, &format!("{:7}", check.verdict.to_string()));
+        let verdict = style.paint(tone, &format!("{:7}", check.verdict.to_string()));
         lines.push(format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)));
         if let Some(advice) = &check.advice {
-            let advice = face.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)));
+            let advice = style.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)));
             lines.push(format!("{:7}  {:width$}  {advice}", "", ""));
         }
     }
@@ -45,8 +45,8 @@ pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
 }
 
 /// Lines of the table of settings.
-pub(crate) fn list(face: Face, settings: &Settings) -> Vec<String> {
-    let mut table = Table::new(face, &["SETTING", "VALUE", "FROM", "MEANING"]);
+pub(crate) fn list(style: Style, settings: &Settings) -> Vec<String> {
+    let mut table = Table::new(style, &["SETTING", "VALUE", "FROM", "MEANING"]);
     for shown in settings.shown() {
         let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Quiet } else { Tone::Plain };
         let cells = [shown.key.to_owned(), shown.value, shown.origin.to_string(), shown.about.to_owned()];

@@ -3,8 +3,8 @@
 use crate::args::EventsArgs;
 use crate::failure::Failure;
 use crate::print::{self, Context};
-use crate::{reach, settings};
-use tenure_client::Failed;
+use crate::{daemon_client, settings};
+use tenure_client::CallError;
 use tenure_core::api::Event;
 use tenure_core::visible::visible_json;
 use tenure_os::complaint::complain;
@@ -12,23 +12,23 @@ use tenure_os::complaint::complain;
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
     let settings = settings::load_to_look()?;
     let mut since = args.since.or((!args.follow).then_some(0));
-    let mut client = reach::needed(&settings)?;
+    let mut client = daemon_client::require(&settings)?;
     loop {
         let mut printed = Ok(());
         let take = |event: Event| {
             printed = show(&event, args.json);
             printed.is_ok()
         };
-        let ended = reach::try_wait(client.events(&mut since, args.follow, take))?;
+        let ended = daemon_client::try_call(client.events(&mut since, args.follow, take))?;
         printed?;
         match ended {
             Ok(()) if !args.follow => return Ok(0),
             Ok(()) => {}
             Err(failed) if args.follow && failed.is_lost() => {}
-            Err(failed @ Failed::Silent { .. }) if args.follow => complain(format_args!("{failed}")),
-            Err(failed) => return Err(reach::failure(&failed)),
+            Err(failed @ CallError::Silent { .. }) if args.follow => complain(format_args!("{failed}")),
+            Err(failed) => return Err(daemon_client::to_failure(&failed)),
         }
-        client = reach::next(&settings)?;
+        client = daemon_client::wait_for_next(&settings)?;
     }
 }
 

@@ -7,10 +7,10 @@ mod request;
 use super::json_in;
 use crate::args::ExecArgs;
 use crate::failure::Failure;
-use crate::{here, print, reach, settings};
+use crate::{caller_context, daemon_client, print, settings};
 use request::OwnDefaults;
 use serde::Serialize;
-use tenure_client::{Client, Failed};
+use tenure_client::{CallError, Client};
 use tenure_core::ending::{Exit, Termination};
 use tenure_core::ids::RunId;
 use tenure_core::signal;
@@ -20,8 +20,8 @@ use tenure_os::complaint::complain;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
-    let settings = settings::load().map_err(Failure::of_run)?;
-    let process = here::process(&settings).map_err(Failure::of_run)?;
+    let settings = settings::load().map_err(Failure::with_run_code)?;
+    let process = caller_context::capture(&settings).map_err(Failure::with_run_code)?;
     let reply = if let Some(from) = &args.json_in {
         let mut request = json_in::read(from)?;
         if let Some(fields) = request.as_object_mut() {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
                     "\"process\" is not allowed in a request: use \"workdir\" and \"env\"",
                 ));
             }
-            OwnDefaults::of(&settings).fill_in(fields).map_err(Failure::ours)?;
+            OwnDefaults::of(&settings).fill_in(fields).map_err(Failure::tenure_failed)?;
             fields.insert("process".to_owned(), serde_json::to_value(process).map_err(Failure::refused)?);
         }
         ask(&settings, &request)?
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     };
     let is_json = args.json || args.json_in.is_some();
     let shown = if is_json { print::json(&reply) } else { show(&reply) };
-    shown.map(|()| code(&reply)).map_err(Failure::of_run)
+    shown.map(|()| code(&reply)).map_err(Failure::with_run_code)
 }
 
 /// Maximum number of daemons tried for one call.
@@ -48,26 +48,26 @@ const MOST_DAEMONS: usize = 10;
 
 /// Sends the request. If the daemon goes away, the next one continues with the same run: a command is never started twice.
 fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
-    let run = state_root::new_run_id().map_err(Failure::ours)?;
-    let mut client = reach::needed(settings).map_err(Failure::of_run)?;
+    let run = state_root::new_run_id().map_err(Failure::tenure_failed)?;
+    let mut client = daemon_client::require(settings).map_err(Failure::with_run_code)?;
     for earlier in 0..MOST_DAEMONS {
-        match reach::try_wait(client.exec(request, &run))? {
+        match daemon_client::try_call(client.exec(request, &run))? {
             Ok(reply) => return Ok(reply),
-            Err(Failed::Broken(_)) => client = next_with(settings, &run)?,
+            Err(CallError::Broken(_)) => client = next_with(settings, &run)?,
             // The daemon found after a loss went away too, before it got the request.
-            Err(Failed::Unreachable(_)) if earlier > 0 => client = next_with(settings, &run)?,
-            Err(failed @ Failed::Silent { .. }) => {
-                return Err(Failure::ours(format!(
+            Err(CallError::Unreachable(_)) if earlier > 0 => client = next_with(settings, &run)?,
+            Err(failed @ CallError::Silent { .. }) => {
+                return Err(Failure::tenure_failed(format!(
                     "{failed}; the command may have been started: `tenure process poll {run}` finds it"
                 )));
             }
-            Err(failed @ (Failed::Unreachable(_) | Failed::NotUnderstood(_))) => {
-                return Err(Failure::ours(&failed));
+            Err(failed @ (CallError::Unreachable(_) | CallError::NotUnderstood(_))) => {
+                return Err(Failure::tenure_failed(&failed));
             }
-            Err(failed @ Failed::Refused(_)) => return Err(Failure::refused(&failed)),
+            Err(failed @ CallError::Refused(_)) => return Err(Failure::refused(&failed)),
         }
     }
-    Err(Failure::ours(format!(
+    Err(Failure::tenure_failed(format!(
         "daemons keep going away: `tenure process poll {run}` waits for the run's end"
     )))
 }
@@ -76,17 +76,17 @@ fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecRep
 /// gave the run another id.
 fn next_with(settings: &Settings, run: &RunId) -> Result<Client, Failure> {
     let gone = |why: &dyn std::fmt::Display| {
-        Failure::ours(format!(
+        Failure::tenure_failed(format!(
             "the daemon went away while the command ran ({why}), and the command may go on as run {run}: `tenure ps` shows \
              it, and `tenure process poll {run}` waits for its end"
         ))
     };
-    let client = reach::needed(settings).map_err(|failure| gone(&failure.text()))?;
-    match reach::try_wait(client.run(run.as_str()))? {
+    let client = daemon_client::require(settings).map_err(|failure| gone(&failure.text()))?;
+    match daemon_client::try_call(client.run(run.as_str()))? {
         // If this daemon is lost as well, the next call notices.
         Ok(_) => Ok(client),
         Err(failed) if failed.is_lost() => Ok(client),
-        Err(failed) if failed.code() == Some("no-such-run") => Err(Failure::ours(
+        Err(failed) if failed.code() == Some("no-such-run") => Err(Failure::tenure_failed(
             "the daemon went away before it recorded a run: look with `tenure ps` before you try again",
         )),
         Err(failed) => Err(gone(&failed)),

@@ -4,5 +4,5 @@ use crate::args::KeeperArgs;
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &KeeperArgs) -> Result<u8, Failure> {
-    tenure_keeper::keeper_main(&args.nursery).map_err(Failure::ours)
+    tenure_keeper::keeper_main(&args.nursery).map_err(Failure::tenure_failed)
 }

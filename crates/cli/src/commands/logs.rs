@@ -1,13 +1,13 @@
 //! `tenure logs`: print a run's output, from its files.
 
-mod form;
+mod format;
 mod own_terminal;
 
 use super::{dial, find};
 use crate::args::{LogsArgs, StreamArg};
 use crate::failure::Failure;
 use crate::settings;
-use form::{Form, Missing};
+use format::{Format, Missing};
 use own_terminal::OwnTerminal;
 use std::io::{self, Write};
 use tenure_core::output::Stream;
@@ -35,13 +35,13 @@ pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
         stream,
         left: args.limit.unwrap_or(u64::MAX),
         buffer: vec![0; 64 << 10],
-        form: Form::new(args),
+        format: Format::new(args),
         out: Vec::new(),
         terminal: OwnTerminal::take(args).map_err(Failure::refused)?,
     };
     let result = if args.follow { follow(&dir, &mut printer) } else { printer.print() };
     let result = result.and_then(|()| printer.finish());
-    let stopped = printer.terminal.and_then(OwnTerminal::put_back);
+    let stopped = printer.terminal.and_then(OwnTerminal::restore);
     match result {
         _ if let Some(signal) = stopped => {
             signals::die_of(signal.into());
@@ -78,7 +78,7 @@ struct Printer {
     stream: Option<Stream>,
     left: u64,
     buffer: Vec<u8>,
-    form: Form,
+    format: Format,
     out: Vec<u8>,
     terminal: Option<OwnTerminal>,
 }
@@ -119,14 +119,14 @@ impl Printer {
                 Piece::Bytes { from, len, stream, at_ms } => {
                     if self.stream.is_none_or(|only| only == stream) {
                         let len = len.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-                        let bytes = form::Bytes { from, stream, at_ms, bytes: &self.buffer[..len] };
-                        let taken = self.form.bytes(&bytes, &mut self.out) as u64;
+                        let bytes = format::Bytes { from, stream, at_ms, bytes: &self.buffer[..len] };
+                        let taken = self.format.bytes(&bytes, &mut self.out) as u64;
                         self.left -= taken;
                         end = if taken == len as u64 { end } else { from + taken };
                     }
                 }
-                Piece::Gap { from, to } => self.form.missing(from, to, Missing::Dropped, &mut self.out),
-                Piece::Lost { from, to, .. } => self.form.missing(from, to, Missing::Lost, &mut self.out),
+                Piece::Gap { from, to } => self.format.missing(from, to, Missing::Dropped, &mut self.out),
+                Piece::Lost { from, to, .. } => self.format.missing(from, to, Missing::Lost, &mut self.out),
                 Piece::End { .. } => break,
             }
             self.at = end;
@@ -137,14 +137,14 @@ impl Printer {
 
     /// Prints buffered text that was waiting for more bytes.
     fn finish(&mut self) -> Result<(), Stopped> {
-        self.form.finish(self.at, &mut self.out);
+        self.format.finish(self.at, &mut self.out);
         self.write()?;
         io::stdout().lock().flush().map_err(Stopped::Output)
     }
 
     fn write(&mut self) -> Result<(), Stopped> {
         if let Some(terminal) = &mut self.terminal {
-            terminal.shows(&self.out);
+            terminal.track(&self.out);
         }
         let written = io::stdout().lock().write_all(&self.out);
         self.out.clear();

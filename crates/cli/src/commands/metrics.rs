@@ -1,11 +1,11 @@
-//! `tenure metrics`: print the metrics in the format of Prometheus.
+//! `tenure metrics`: print the metrics in the Prometheus format.
 
 use crate::args::MetricsArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 
 pub(crate) fn run(_: &MetricsArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
-    print::line(reach::wait(client.metrics())?.trim_end())?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
+    print::line(daemon_client::call(client.metrics())?.trim_end())?;
     Ok(0)
 }

@@ -4,6 +4,6 @@ use crate::args::NurseryArgs;
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &NurseryArgs) -> Result<u8, Failure> {
-    tenure_keeper::nursery::main(&args.id, &args.state).map_err(Failure::ours)?;
+    tenure_keeper::nursery::main(&args.id, &args.state).map_err(Failure::tenure_failed)?;
     Ok(0)
 }

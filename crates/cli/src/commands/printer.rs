@@ -17,8 +17,8 @@ use tenure_output::{Piece, Reader};
 pub(crate) struct Printer {
     jobs: Sender<Job>,
     /// Set to stop printing output.
-    enough: Arc<AtomicBool>,
-    news: Conn,
+    stop_output: Arc<AtomicBool>,
+    reports: Conn,
     unread: Vec<u8>,
     ended_line: bool,
     /// True once the thread has stopped.
@@ -35,7 +35,7 @@ enum Job {
     /// Print these bytes, which restore the run's screen on the terminal.
     Restore(Vec<u8>),
     /// Reset the terminal modes that the output changed.
-    Leave,
+    ResetTerminal,
     /// Print up to this offset, then stop.
     Finish { at: u64 },
 }
@@ -48,58 +48,66 @@ pub(crate) enum Printed {
     /// Everything is printed.
     All,
     /// Nobody reads the output any more, or writing failed.
-    NobodyReads,
+    ReaderGone,
 }
 
-const NEWS: usize = 9;
+const REPORT_BYTES: usize = 9;
 
 /// Starts the thread for the output in this directory, from an offset on.
 pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
-    let (news, theirs) = Conn::pair()?;
+    let (reports, theirs) = Conn::pair()?;
     let (jobs, queue) = channel();
-    let enough = Arc::new(AtomicBool::new(false));
+    let stop_output = Arc::new(AtomicBool::new(false));
     let printing = Printing {
         output: output.to_owned(),
         at,
-        enough: Arc::clone(&enough),
+        stop_output: Arc::clone(&stop_output),
         tracker: is_at_terminal().then(ModeTracker::default),
         restored: false,
         buffer: vec![0; 256 << 10],
-        news: theirs,
+        reports: theirs,
         ended_line: true,
     };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
-    Ok(Printer { jobs, enough, news, unread: Vec::new(), ended_line: true, done: false, failed: false })
+    Ok(Printer {
+        jobs,
+        stop_output,
+        reports,
+        unread: Vec::new(),
+        ended_line: true,
+        done: false,
+        failed: false,
+    })
 }
 
 impl Printer {
     pub(crate) fn print_to(&self, to: u64) {
-        self.give(Job::To(to));
+        self.submit(Job::To(to));
     }
 
     pub(crate) fn print_bytes(&self, offset: u64, stream: Stream, bytes: Vec<u8>) {
-        self.give(Job::Bytes { offset, stream, bytes });
+        self.submit(Job::Bytes { offset, stream, bytes });
     }
 
     pub(crate) fn restore(&self, bytes: Vec<u8>) {
-        self.give(Job::Restore(bytes));
+        self.submit(Job::Restore(bytes));
     }
 
     /// Stops printing output.
-    pub(crate) fn enough(&self) {
-        self.enough.store(true, Ordering::Relaxed);
+    pub(crate) fn stop_output(&self) {
+        self.stop_output.store(true, Ordering::Relaxed);
     }
 
     /// Resets the terminal modes that the output changed, once it is printed.
-    pub(crate) fn leave(&self) {
-        self.give(Job::Leave);
+    pub(crate) fn reset_terminal(&self) {
+        self.submit(Job::ResetTerminal);
     }
 
     pub(crate) fn finish(&self, at: u64) {
-        self.give(Job::Finish { at });
+        self.submit(Job::Finish { at });
     }
 
-    fn give(&self, job: Job) {
+    fn submit(&self, job: Job) {
         // A stopped thread has reported the reason.
         let _ = self.jobs.send(job);
     }
@@ -116,26 +124,26 @@ impl Printer {
 
     /// Event of a report; `None` once the thread has stopped.
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
-        (!self.done).then(|| Interest::reading(&self.news))
+        (!self.done).then(|| Interest::reading(&self.reports))
     }
 
     /// Next report of the thread.
     pub(crate) fn next(&mut self) -> Option<Printed> {
-        let mut bytes = [0; NEWS * 16];
-        if self.unread.len() < NEWS
-            && let Ok(Got::Bytes(n)) = self.news.read(&mut bytes)
+        let mut bytes = [0; REPORT_BYTES * 16];
+        if self.unread.len() < REPORT_BYTES
+            && let Ok(Got::Bytes(n)) = self.reports.read(&mut bytes)
         {
             self.unread.extend_from_slice(&bytes[..n]);
         }
-        let news: [u8; NEWS] = *self.unread.first_chunk()?;
-        self.unread.drain(..NEWS);
-        let [kind, offset @ ..] = news;
+        let reports: [u8; REPORT_BYTES] = *self.unread.first_chunk()?;
+        self.unread.drain(..REPORT_BYTES);
+        let [kind, offset @ ..] = reports;
         match kind {
             b'u' => Some(Printed::UpTo(u64::from_le_bytes(offset))),
             b'n' | b'f' => {
                 self.done = true;
                 self.failed = kind == b'f';
-                Some(Printed::NobodyReads)
+                Some(Printed::ReaderGone)
             }
             _ => {
                 self.done = true;
@@ -155,13 +163,13 @@ fn is_at_terminal() -> bool {
 struct Printing {
     output: PathBuf,
     at: u64,
-    enough: Arc<AtomicBool>,
+    stop_output: Arc<AtomicBool>,
     /// Tracks the terminal modes that the output changed, if there is a terminal.
     tracker: Option<ModeTracker>,
     /// True if the run's screen was restored on the terminal.
     restored: bool,
     buffer: Vec<u8>,
-    news: Conn,
+    reports: Conn,
     ended_line: bool,
 }
 
@@ -180,14 +188,14 @@ impl Printing {
                     self.restored = true;
                     (self.put(Stream::Stdout, &bytes), false)
                 }
-                Job::Leave => (self.leave(), false),
+                Job::ResetTerminal => (self.reset_terminal(), false),
                 Job::Finish { at } => (self.copy(&mut reader, at), true),
             };
             if let Err(error) = &result
                 && error.kind() != io::ErrorKind::BrokenPipe
             {
                 complain(format_args!("the output cannot be printed: {error}"));
-                self.say(b'f');
+                self.report(b'f');
                 return;
             }
             let kind = match (result, last) {
@@ -196,7 +204,7 @@ impl Printing {
                 (Ok(()), true) => b'A',
                 (Ok(()), false) => b'u',
             };
-            self.say(kind);
+            self.report(kind);
             if kind != b'u' {
                 return;
             }
@@ -205,9 +213,9 @@ impl Printing {
 
     /// Prints what the files hold up to `to`.
     fn copy(&mut self, reader: &mut Reader, to: u64) -> io::Result<()> {
-        while self.at < to && !self.enough.load(Ordering::Relaxed) {
+        while self.at < to && !self.stop_output.load(Ordering::Relaxed) {
             let most = usize::try_from(to - self.at).unwrap_or(usize::MAX).min(self.buffer.len());
-            // What cannot be read is a gap in what is printed; the run is none the worse for it.
+            // Unreadable output is reported as a gap. The run goes on.
             let piece =
                 reader.read(self.at, &mut self.buffer[..most]).unwrap_or(Piece::Gap { from: self.at, to });
             match piece {
@@ -244,7 +252,7 @@ impl Printing {
     }
 
     /// Resets the terminal, and begins a new line.
-    fn leave(&mut self) -> io::Result<()> {
+    fn reset_terminal(&mut self) -> io::Result<()> {
         let Some(tracker) = self.tracker.take() else { return Ok(()) };
         let stdout = terminal::stdout();
         if !stdout.is_terminal() {
@@ -260,9 +268,9 @@ impl Printing {
     }
 
     /// Reports to the main thread. If the report cannot be written, the process is exiting.
-    fn say(&self, kind: u8) {
-        let mut news = [kind; NEWS];
-        news[1..].copy_from_slice(&self.at.to_le_bytes());
-        let _ = self.news.write(&news);
+    fn report(&self, kind: u8) {
+        let mut reports = [kind; REPORT_BYTES];
+        reports[1..].copy_from_slice(&self.at.to_le_bytes());
+        let _ = self.reports.write(&reports);
     }
 }

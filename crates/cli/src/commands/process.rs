@@ -5,7 +5,7 @@ mod request;
 use super::json_in;
 use crate::args::{PollArgs, ProcessAction, ProcessArgs};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use std::fmt::Write;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
@@ -18,9 +18,12 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
     let (action, reply) = match (&args.action, &args.json_in) {
         (None, Some(from)) => {
             let request = json_in::read(from)?;
-            (None, reach::wait(reach::needed(&settings::load_to_look()?)?.process(&request))?)
+            (
+                None,
+                daemon_client::call(daemon_client::require(&settings::load_to_look()?)?.process(&request))?,
+            )
         }
-        (Some(action), None) => (Some(action), done(action, args.session.as_ref())?),
+        (Some(action), None) => (Some(action), perform(action, args.session.as_ref())?),
         (Some(_), Some(_)) => {
             return Err(Failure::usage(
                 "--json-in already contains the action: leave out the verb (see --help)",
@@ -38,19 +41,19 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
 }
 
 /// Carries out an action. If that takes several requests, returns the last reply.
-fn done(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply, Failure> {
+fn perform(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply, Failure> {
     let mut requests = request::of(action, &piped)?;
     for request in &mut requests {
         request.session_key = session.cloned();
     }
-    let client = reach::needed(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
     if let (ProcessAction::Poll(args), [request]) = (action, &mut requests[..]) {
         return poll(&client, args, request);
     }
     let mut written = 0;
     let mut last = ProcessReply::default();
     for request in &requests {
-        last = reach::wait(client.process(request))?;
+        last = daemon_client::call(client.process(request))?;
         written += last.bytes_written.unwrap_or(0);
     }
     if requests.len() > 1 {
@@ -62,12 +65,12 @@ fn done(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply
 
 /// Polls until there is output or an end, or the time limit has passed. The daemon limits the wait of a single poll.
 fn poll(client: &Client, args: &PollArgs, request: &mut ProcessRequest) -> Result<ProcessReply, Failure> {
-    let Some(limit) = args.timeout else { return reach::wait(client.process(request)) };
+    let Some(limit) = args.timeout else { return daemon_client::call(client.process(request)) };
     let deadline = clock::awake() + limit.0.unwrap_or_default();
     loop {
         let left = deadline.saturating_sub(clock::awake());
         request.timeout_ms = u64::try_from(left.min(Duration::from_millis(POLL_MS)).as_millis()).ok();
-        let reply = reach::wait(client.process(request))?;
+        let reply = daemon_client::call(client.process(request))?;
         let waits = |run: &Listed| matches!(run.status, Status::Running | Status::ApprovalPending);
         let goes_on = reply.run.as_ref().is_some_and(waits);
         let is_silent = reply.output.as_deref().is_none_or(str::is_empty);

@@ -6,9 +6,9 @@ use tenure_core::run_json::RunJson;
 use tenure_os::clock;
 
 /// Interval between two updates of the line.
-const EVERY: Duration = Duration::from_secs(1);
+const UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 /// Wait before the line is shown: most waits are shorter.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FIRST_UPDATE_AFTER: Duration = Duration::from_secs(2);
 
 /// The progress line. Without a terminal it shows nothing.
 pub(super) struct Progress {
@@ -22,9 +22,9 @@ impl Progress {
     }
 
     /// Time to wait until the next update, at most `left`.
-    pub(super) fn slice(&self, left: Option<Duration>) -> Option<Duration> {
+    pub(super) fn next_wait(&self, left: Option<Duration>) -> Option<Duration> {
         match self.began {
-            Some(_) => Some(left.map_or(EVERY, |left| left.min(EVERY))),
+            Some(_) => Some(left.map_or(UPDATE_INTERVAL, |left| left.min(UPDATE_INTERVAL))),
             None => left,
         }
     }
@@ -32,10 +32,10 @@ impl Progress {
     /// Shows the run that is being waited for.
     pub(super) fn show(&mut self, run: &RunJson) {
         let Some(waited) = self.began.map(|began| clock::awake().saturating_sub(began)) else { return };
-        if waited < PATIENCE {
+        if waited < FIRST_UPDATE_AFTER {
             return;
         }
-        let name = run.label.clone().unwrap_or_else(|| run.command.join(" "));
+        let name = run.label.clone().unwrap_or_else(|| run.command_line());
         let name: String = crate::print::plain(&name).chars().take(40).collect();
         let id = crate::print::short(&run.run_id);
         let (state, output) = (run.state, crate::print::bytes(run.output.bytes));

@@ -2,18 +2,18 @@
 
 use crate::args::ReapArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use tenure_core::api::{ReapRequest, Selector};
 
 pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
     let which = Selector {
         run: args.run.clone(),
         scope: None,
         session: args.session.clone(),
         agent: args.agent.clone(),
     };
-    let lines = reach::wait(client.reap(&ReapRequest { dry_run: args.dry_run, which }))?;
+    let lines = daemon_client::call(client.reap(&ReapRequest { dry_run: args.dry_run, which }))?;
     if args.json {
         print::json(&lines)?;
         return Ok(0);

@@ -1,10 +1,10 @@
-//! The runs as verbs reach them: through the daemon, or through the files and keepers where no daemon answers. Each
-//! verb is written once over [`Runs`].
+//! Access to runs for the verbs: through the daemon, or through the files and keepers if no daemon answers. Each verb is
+//! written once, over [`Runs`].
 
 use super::progress::Progress;
-use super::{FOR_EVER, ask, dial, find, listed, refuse_foreign, unexpected, view};
+use super::{NO_LIMIT, ask, dial, find, list_runs, refuse_foreign, unexpected, view};
 use crate::failure::Failure;
-use crate::{reach, settings};
+use crate::{daemon_client, settings};
 use std::time::Duration;
 use tenure_client::{Client, Filter};
 use tenure_core::api::Selector;
@@ -44,9 +44,9 @@ pub(super) enum FoundRun<'a> {
 }
 
 impl Runs {
-    /// Reaches the daemon, started if need be; without one, opens the files.
+    /// Connects to the daemon, and starts it if needed. Without a daemon, opens the files.
     pub(super) fn reach(settings: &Settings) -> Result<Self, Failure> {
-        match reach::daemon(settings)? {
+        match daemon_client::connect_or_start(settings)? {
             Some(client) => Ok(Self::Daemon(client)),
             None => Self::files(settings),
         }
@@ -57,8 +57,8 @@ impl Runs {
         settings::open(settings).map(Self::Files)
     }
 
-    /// Does what a verb does, with the files if the daemon does not answer. If the daemon goes away during the call
-    /// (hung and replaced), asks the next one once: only for verbs that may be repeated.
+    /// Runs a verb, with the files if the daemon does not answer. If the daemon goes away during the call (hung and replaced),
+    /// repeats the call once with the next one: only for verbs that may be repeated.
     pub(super) fn with<T>(
         settings: &Settings,
         verb: impl Fn(&Self) -> Result<T, Failure>,
@@ -80,7 +80,9 @@ impl Runs {
     /// Finds a run by its id or a unique prefix of it.
     pub(super) fn find(&self, id: &str) -> Result<FoundRun<'_>, Failure> {
         Ok(match self {
-            Self::Daemon(client) => FoundRun::Daemon { client, run: Box::new(reach::wait(client.run(id))?) },
+            Self::Daemon(client) => {
+                FoundRun::Daemon { client, run: Box::new(daemon_client::call(client.run(id))?) }
+            }
             Self::Files(state) => FoundRun::Files { state, dir: find(state, id)? },
         })
     }
@@ -91,7 +93,7 @@ impl Runs {
         ids.iter().map(|id| self.find(id)).collect()
     }
 
-    /// Lists runs, the newest last. `limit` spares the daemon older ones: the caller cuts the list.
+    /// Lists runs, the newest last. `limit` only saves requests for older runs: the caller cuts the list.
     pub(super) fn list(&self, mut filter: Filter, limit: Option<usize>) -> Result<Vec<RunJson>, Failure> {
         let client = match self {
             Self::Daemon(client) => client,
@@ -100,7 +102,7 @@ impl Runs {
         filter.limit = Some(limit.unwrap_or(PAGE).clamp(1, PAGE));
         let mut runs = Vec::new();
         loop {
-            let page = reach::wait(client.runs(&filter))?;
+            let page = daemon_client::call(client.runs(&filter))?;
             runs.extend(page.runs);
             filter.after = page.next;
             if filter.after.is_none() || limit.is_some_and(|limit| runs.len() >= limit) {
@@ -113,10 +115,10 @@ impl Runs {
     /// Cancels every live run of a scope, session or agent; returns their ids.
     pub(super) fn cancel_many(&self, which: Selector, now: bool) -> Result<Vec<String>, Failure> {
         match self {
-            Self::Daemon(client) => reach::wait(client.cancel_many(which, now)),
-            Self::Files(_) => {
-                Err(Failure::refused("no daemon answers: without one, runs are ended by their ids"))
-            }
+            Self::Daemon(client) => daemon_client::call(client.cancel_many(which, now)),
+            Self::Files(_) => Err(Failure::refused(
+                "the daemon does not answer, and without it runs can only be cancelled by id: use `tenure cancel ID`",
+            )),
         }
     }
 }
@@ -128,7 +130,7 @@ fn from_files(state: &StateRoot, filter: &Filter) -> Result<Vec<RunJson>, Failur
             && is(&filter.session, &view.ticket.options.session_id)
             && is(&filter.scope, &view.ticket.options.scope)
     };
-    Ok(listed(state, recorded)?.into_iter().map(|(_, view)| view.json()).collect())
+    Ok(list_runs(state, recorded)?.into_iter().map(|(_, view)| view.json()).collect())
 }
 
 impl FoundRun<'_> {
@@ -155,9 +157,9 @@ impl FoundRun<'_> {
         while run.termination.is_none() {
             progress.show(run);
             let left = deadline.map(|deadline| deadline.saturating_sub(clock::awake()));
-            let slice = progress.slice(left);
+            let slice = progress.next_wait(left);
             let left_ms = slice.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-            **run = reach::wait(client.wait(&run.run_id, left_ms))?;
+            **run = daemon_client::call(client.wait(&run.run_id, left_ms))?;
             if run.termination.is_none() && left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
@@ -168,7 +170,7 @@ impl FoundRun<'_> {
     /// Cancels the run.
     pub(super) fn cancel(&self, now: bool) -> Result<(), Failure> {
         match self {
-            Self::Daemon { client, run } => reach::wait(client.cancel(&run.run_id, now)),
+            Self::Daemon { client, run } => daemon_client::call(client.cancel(&run.run_id, now)),
             Self::Files { state, dir } => cancel(state, dir, now),
         }
     }
@@ -176,14 +178,14 @@ impl FoundRun<'_> {
     /// Removes the run's records and output; cancels a live one first.
     pub(super) fn remove(&self) -> Result<(), Failure> {
         let (state, dir) = match self {
-            Self::Daemon { client, run } => return reach::wait(client.remove(&run.run_id)),
+            Self::Daemon { client, run } => return daemon_client::call(client.remove(&run.run_id)),
             Self::Files { state, dir } => (state, dir),
         };
         let view = dir.view().map_err(Failure::refused)?;
         if view.ending.is_none() {
             refuse_foreign(dir)?;
         }
-        // A run that is about to get a keeper, or an ending, is waited for; a lost one is nobody's.
+        // Wait for a run that is about to get a keeper or an ending. A lost run has no process to wait for.
         if view.ending.is_none() && (view.kept || salvaged_soon(state, dir)?) {
             cancel(state, dir, false)?;
             ending_of(state, dir, None)?;
@@ -201,7 +203,7 @@ pub(super) fn cancel(state: &StateRoot, dir: &RunDir, now: bool) -> Result<(), F
         return if ended { Ok(()) } else { Err(lost()) };
     };
     match ask(&mut keeper, &KeeperRequest::Cancel { now }, &[])? {
-        // It may end before it answers.
+        // The run may end before the keeper replies.
         KeeperMessage::Done | KeeperMessage::Ended { .. } => Ok(()),
         other => Err(unexpected(&other)),
     }
@@ -221,15 +223,15 @@ pub(super) fn ending_of(
         if let Some(ending) = dir.ending().map_err(Failure::refused)? {
             return Ok(Some(ending));
         }
-        let left = deadline.map_or(FOR_EVER, |deadline| deadline.saturating_sub(clock::awake()));
+        let left = deadline.map_or(NO_LIMIT, |deadline| deadline.saturating_sub(clock::awake()));
         if left.is_zero() {
             return Ok(None);
         }
-        // A keeper that does not answer is not dead (I6): its ending is looked for.
+        // A keeper that does not answer is not dead (I6): poll for its ending.
         if let Some(mut keeper) = if kept { dial(dir).ok().flatten() } else { None } {
             keeper.send(&KeeperRequest::Follow, &[]);
             loop {
-                let left = deadline.map_or(FOR_EVER, |deadline| deadline.saturating_sub(clock::awake()));
+                let left = deadline.map_or(NO_LIMIT, |deadline| deadline.saturating_sub(clock::awake()));
                 match keeper.receive::<KeeperMessage>(left) {
                     Ok((KeeperMessage::Ended { ending }, _)) => return Ok(Some(*ending)),
                     Ok(_) => {}
@@ -240,24 +242,24 @@ pub(super) fn ending_of(
         } else {
             if !kept && !salvaged_soon(state, dir)? {
                 return Err(Failure::unknown(format!(
-                    "how run {} ended is unknown: its keeper and nursery are gone",
+                    "the ending of run {} is unknown: its keeper and nursery are gone",
                     dir.id()
                 )));
             }
-            // The keeper is gone and the ending is not there yet: the nursery will write it.
+            // The keeper is gone and the ending is not written yet: the nursery will write it.
             tenure_os::poll::wait(&[], Some(left.min(POLL_INTERVAL))).map_err(Failure::refused)?;
         }
     }
 }
 
-/// Returns true if the nursery of a run without a keeper lives: it writes the ending. A run without a note has a keeper
-/// on its way, or was never given one.
+/// Returns true if a run without a keeper will get an ending, because its nursery lives. A run without a note waits for its
+/// keeper, or was never given one.
 fn salvaged_soon(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
     let Some(note) = dir.note().map_err(Failure::refused)? else {
         let asked_at = dir.ticket().map_err(Failure::refused)?.created_at_ms;
         return Ok(clock::unix_ms().saturating_sub(asked_at) < START_MS);
     };
     let lives = nursery::lives(state.path(), &note.nursery_id).map_err(Failure::refused)?;
-    // The ending comes before the nursery goes.
+    // The nursery writes the ending before it exits.
     Ok(lives || dir.ending().map_err(Failure::refused)?.is_some())
 }

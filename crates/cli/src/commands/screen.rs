@@ -1,4 +1,4 @@
-//! `tenure screen`: what is on a run's terminal.
+//! `tenure screen`: show the screen of a run's terminal.
 
 use super::find;
 use crate::args::ScreenArgs;
@@ -13,7 +13,9 @@ pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
     let dir = find(&state, &args.id)?;
     let size = terminal(&dir)?.ok_or_else(|| {
         let id = dir.id();
-        Failure::refused(format!("run {id} has no terminal: start it with --pty, or see `tenure logs {id}`"))
+        Failure::refused(format!(
+            "run {id} has no terminal: start it with --pty, or read its output with `tenure logs {id}`"
+        ))
     })?;
     let view = open(&dir, size)?.view();
     if args.json {
@@ -24,12 +26,12 @@ pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The first size of a run's terminal; `None` if it has none.
+/// Returns the first size of a run's terminal; `None` if it has none.
 pub(super) fn terminal(dir: &RunDir) -> Result<Option<Size>, Failure> {
     Ok(dir.ticket().map_err(Failure::refused)?.options.pty_size)
 }
 
-/// The screen of a run as it stands now.
+/// Reads a run's present screen.
 pub(super) fn open(dir: &RunDir, size: Size) -> Result<Screen, Failure> {
     let mut screen = Screen::open(&dir.output(), size, &dir.screen()).map_err(Failure::refused)?;
     screen.advance().map_err(Failure::refused)?;

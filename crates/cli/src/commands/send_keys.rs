@@ -12,10 +12,10 @@ pub(crate) fn run(args: &SendKeysArgs) -> Result<u8, Failure> {
     let Some(size) = screen::terminal(&dir)? else {
         let id = dir.id();
         return Err(Failure::refused(format!(
-            "run {id} has no terminal: `tenure write {id}` writes to its input"
+            "run {id} has no terminal: `tenure write {id}` writes to its stdin"
         )));
     };
-    // Only these may depend on what the program asked for, and a long output takes a moment to read.
+    // Only the codes of named keys depend on the terminal's modes. Reading the modes from a long output takes a moment.
     let depends = |word: &Word| matches!(word, Word::Key { .. });
     let mut modes = Modes::default();
     if args.words.iter().any(depends) {

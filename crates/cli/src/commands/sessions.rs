@@ -1,4 +1,4 @@
-//! `tenure sessions`: conversations with agents, through the daemon.
+//! `tenure sessions`: start, use and close conversations with agents, through the daemon.
 
 mod request;
 mod turn;
@@ -7,7 +7,7 @@ use super::page::more;
 use super::sessions_import;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
-use crate::{here, print, reach, settings};
+use crate::{caller_context, daemon_client, print, settings};
 use std::io::Read;
 use std::time::Duration;
 use tenure_core::session::TurnState;
@@ -16,13 +16,13 @@ use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply, Se
 use tenure_os::clock;
 use tenure_os::complaint::complain;
 use tenure_settings::Settings;
-use turn::{Awaited, Waiting};
+use turn::{TurnWait, WaitOutcome};
 
 pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     let all = SessionsVerb::List(SessionsListArgs::default());
     let verb = args.verb.as_ref().unwrap_or(&all);
     let settings = match verb {
-        // What they start is described in the configuration.
+        // The configuration describes the agents that they start: it must be valid.
         SessionsVerb::Spawn(_) | SessionsVerb::Send(_) => settings::load()?,
         _ => settings::load_to_look()?,
     };
@@ -31,16 +31,16 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
             return Err(Failure::refused("a session cannot import others: leave out --as"));
         }
         SessionsVerb::Import(import) => return sessions_import::run(import, args.json),
-        SessionsVerb::Wait(wait) => return waited(args, &settings, wait),
+        SessionsVerb::Wait(wait) => return run_wait(args, &settings, wait),
         _ => {}
     }
     let mut request = request::of(args, verb, &piped)?;
     if matches!(verb, SessionsVerb::Spawn(_) | SessionsVerb::Send(_)) {
-        request.process = here::process(&settings).ok();
+        request.process = caller_context::capture(&settings).ok();
     }
     let reply = match verb {
         SessionsVerb::Close(_) => close(&settings, &request)?,
-        _ => reach::wait(reach::needed(&settings)?.sessions(&request))?,
+        _ => daemon_client::call(daemon_client::require(&settings)?.sessions(&request))?,
     };
     let waits = match verb {
         SessionsVerb::Spawn(spawn) => spawn.wait,
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
         _ => false,
     };
     if waits {
-        return answered(args, &settings, verb, reply);
+        return wait_for_answer(args, &settings, verb, reply);
     }
     if args.json {
         print::json(&reply)?;
@@ -58,44 +58,44 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Closes a session. If the daemon goes away, the next one is asked to finish it.
+/// Closes a session. If the daemon goes away, repeats the request with the next one.
 pub(super) fn close(settings: &Settings, request: &SessionsRequest) -> Result<SessionsReply, Failure> {
     let mut was_asked = false;
     loop {
-        match reach::try_wait(reach::needed(settings)?.sessions(request))? {
+        match daemon_client::try_call(daemon_client::require(settings)?.sessions(request))? {
             Ok(reply) => return Ok(reply),
             Err(failed) if failed.is_lost() => was_asked = true,
-            // The last daemon had finished, and discarded it.
+            // The last daemon had closed and discarded the session.
             Err(failed) if was_asked && failed.code() == Some("no-such-session") => {
                 let key = request.session_key.iter().filter_map(|key| key.parse().ok()).collect();
                 let closed = ClosedJson { closed: key, ..ClosedJson::default() };
                 return Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() });
             }
-            Err(failed) => return Err(reach::failure(&failed)),
+            Err(failed) => return Err(daemon_client::to_failure(&failed)),
         }
     }
 }
 
-/// What is piped in.
+/// Reads a message from standard input.
 pub(super) fn piped() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::refused)?;
-    String::from_utf8(bytes).map_err(|_| Failure::refused("standard input is no text: send UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Failure::refused("standard input is not valid UTF-8: send text"))
 }
 
-/// `wait`: the end of a turn.
-fn waited(args: &SessionsArgs, settings: &Settings, wait: &TurnWaitArgs) -> Result<u8, Failure> {
-    let patience = wait.timeout.and_then(|limit| limit.0);
-    let waiting = Waiting {
+/// Runs `wait`: waits for the end of a turn.
+fn run_wait(args: &SessionsArgs, settings: &Settings, wait: &TurnWaitArgs) -> Result<u8, Failure> {
+    let limit = wait.timeout.and_then(|limit| limit.0);
+    let waiting = TurnWait {
         settings,
         request: request::wait(args, &wait.key, wait.turn.as_deref()),
-        deadline: patience.map(|patience: Duration| clock::awake() + patience),
+        deadline: limit.map(|limit: Duration| clock::awake() + limit),
     };
-    ended(args, SessionsReply::default(), waiting.turn()?)
+    print_end(args, SessionsReply::default(), waiting.turn()?)
 }
 
-/// `--wait`: the answer to what was sent.
-fn answered(
+/// Runs `--wait`: waits for the answer to the sent message.
+fn wait_for_answer(
     args: &SessionsArgs,
     settings: &Settings,
     verb: &SessionsVerb,
@@ -107,9 +107,7 @@ fn answered(
         _ => spawned,
     };
     let (Some(key), Some(sent)) = (key, &reply.sent) else {
-        return Err(Failure::refused(
-            "the daemon does not say which turn it is: `tenure sessions wait` waits",
-        ));
+        return Err(Failure::refused("the daemon's reply names no turn: use `tenure sessions wait`"));
     };
     if !args.json {
         if matches!(verb, SessionsVerb::Spawn(_)) {
@@ -117,18 +115,18 @@ fn answered(
         }
         sent.note.iter().for_each(|note| complain(print::plain(note)));
     }
-    // A turn that was under way before is not this caller's.
+    // A message that joined a running turn does not make this caller the turn's sender.
     let foreground = (sent.delivery != Delivery::Steered).then_some(true);
     let request = SessionsRequest { foreground, ..request::wait(args, &key, Some(sent.turn_id.as_str())) };
-    let awaited = Waiting { settings, request, deadline: None }.turn()?;
-    ended(args, reply, awaited)
+    let awaited = TurnWait { settings, request, deadline: None }.turn()?;
+    print_end(args, reply, awaited)
 }
 
-/// Says how a turn ended; what was answered before is part of the JSON.
-fn ended(args: &SessionsArgs, before: SessionsReply, awaited: Awaited) -> Result<u8, Failure> {
+/// Prints the end of a turn. The JSON includes the earlier reply.
+fn print_end(args: &SessionsArgs, before: SessionsReply, awaited: WaitOutcome) -> Result<u8, Failure> {
     let turn = match awaited {
-        Awaited::Ended(turn) => turn,
-        Awaited::GoesOn => {
+        WaitOutcome::Ended(turn) => turn,
+        WaitOutcome::StillRunning => {
             complain("the turn goes on: `tenure sessions cancel` ends it");
             return Ok(124);
         }
@@ -138,12 +136,12 @@ fn ended(args: &SessionsArgs, before: SessionsReply, awaited: Awaited) -> Result
         print::json(&SessionsReply { turn: Some(*turn), ..before })?;
         return Ok(code);
     }
-    turn.text.iter().try_for_each(|text| print::said(text))?;
+    turn.text.iter().try_for_each(|text| print::agent_text(text))?;
     if turn.text_cut_bytes > 0 {
         let all = turn.run_id.as_ref().map_or("`tenure sessions history` has more".to_owned(), |run| {
             format!("`tenure logs {}` shows all", print::short(run.as_str()))
         });
-        complain(format!("{} more are not shown: {all}", print::bytes(turn.text_cut_bytes)));
+        complain(format!("the answer is cut, {} more: {all}", print::bytes(turn.text_cut_bytes)));
     }
     match &turn.error {
         Some(error) => complain(print::plain(error)),
@@ -153,7 +151,7 @@ fn ended(args: &SessionsArgs, before: SessionsReply, awaited: Awaited) -> Result
     Ok(code)
 }
 
-/// The exit code of a turn. One that goes on has none; it is not asked for.
+/// Exit code of a turn. A running turn counts as timed out.
 fn code(state: TurnState) -> u8 {
     match state {
         TurnState::Done => 0,
@@ -181,50 +179,50 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
             more(reply.next.as_deref());
             Ok(())
         }
-        SessionsVerb::Send(_) => reply.sent.iter().try_for_each(sent),
+        SessionsVerb::Send(_) => reply.sent.iter().try_for_each(print_sent),
         SessionsVerb::Status(_) => reply.session.iter().try_for_each(print::session),
         SessionsVerb::Cancel(_) => print::line(&match &reply.turn {
             Some(turn) => {
-                format!("turn {} is being ended: `tenure sessions wait` waits for that", turn.number)
+                format!("turn {} is being cancelled: `tenure sessions wait` waits for its end", turn.number)
             }
-            None => "no turn is under way".to_owned(),
+            None => "no turn is running".to_owned(),
         }),
-        SessionsVerb::Close(_) => reply.closed.iter().try_for_each(closed),
-        // What they print is another's: a turn's end, a report.
+        SessionsVerb::Close(_) => reply.closed.iter().try_for_each(print_closed),
+        // These print elsewhere: the end of a turn, a report.
         SessionsVerb::Wait(_) | SessionsVerb::Import(_) => Ok(()),
     }
 }
 
-/// The turn's id alone, and beside it what became of the message.
-fn sent(sent: &Sent) -> Result<(), Failure> {
+/// Prints the turn's id, and to standard error notes about the message.
+fn print_sent(sent: &Sent) -> Result<(), Failure> {
     print::line(sent.turn_id.as_str())?;
-    queued(sent);
+    print_queue_position(sent);
     sent.note.iter().for_each(|note| complain(print::plain(note)));
     Ok(())
 }
 
-/// Says of a message that waits how long it has to.
-pub(super) fn queued(sent: &Sent) {
+/// Reports a queued message, and the number of messages before it.
+pub(super) fn print_queue_position(sent: &Sent) {
     match sent.delivery {
-        Delivery::Queued if sent.ahead == 0 => complain("it waits for its turn: it is the next"),
-        Delivery::Queued => complain(format!("it waits for its turn: {} before it", messages(sent.ahead))),
+        Delivery::Queued if sent.ahead == 0 => complain("the message is queued as the next one"),
+        Delivery::Queued => complain(format!("the message is queued after {}", messages(sent.ahead))),
         Delivery::Started | Delivery::Steered => {}
     }
 }
 
 fn messages(count: u64) -> String {
-    if count == 1 { "a message comes".to_owned() } else { format!("{count} messages come") }
+    if count == 1 { "1 other message".to_owned() } else { format!("{count} other messages") }
 }
 
-/// What was ended with a session, in its order, and what could not be.
-pub(super) fn closed(closed: &ClosedJson) -> Result<(), Failure> {
+/// Prints the sessions that were closed, the runs and processes that were ended with them, and those that were not.
+pub(super) fn print_closed(closed: &ClosedJson) -> Result<(), Failure> {
     closed.closed.iter().try_for_each(|key| print::line(&format!("closed {key}")))?;
     for run in &closed.runs {
         if !closed.unconfirmed.contains(run) {
             print::line(&format!("ended run {}", print::short(run.as_str())))?;
         }
     }
-    unconfirmed(closed);
+    print_unconfirmed(closed);
     for process in &closed.processes {
         match process.process {
             LegacyProcess::Verified => {
@@ -239,16 +237,16 @@ pub(super) fn closed(closed: &ClosedJson) -> Result<(), Failure> {
         }
     }
     for left in &closed.left {
-        complain(format!("session {} is left alone: {}", left.key, left.why));
+        complain(format!("session {} was not closed: {}", left.key, left.why));
     }
     Ok(())
 }
 
-/// Names the runs of which not every process is known to be gone.
-pub(super) fn unconfirmed(closed: &ClosedJson) {
+/// Names the runs that may have living processes.
+pub(super) fn print_unconfirmed(closed: &ClosedJson) {
     for run in &closed.unconfirmed {
         let id = print::short(run.as_str());
-        complain(format!("run {id} may have processes left: `tenure why {id}` tells of them"));
+        complain(format!("run {id} may have left processes: `tenure why {id}` shows them"));
     }
 }
 

@@ -1,19 +1,19 @@
-//! `tenure sessions import`: sessions that others recorded.
+//! `tenure sessions import`: import sessions that other programs recorded.
 
 use crate::args::SessionsImportArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use std::path::Path;
 use tenure_core::api::{ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
 pub(super) fn run(args: &SessionsImportArgs, json: bool) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
     let request = ImportRequest {
         dir: absolute(&args.dir)?,
         wrapper_root: args.wrapper_root.as_deref().map(absolute).transpose()?,
         dry_run: args.dry_run,
     };
-    let report = reach::wait(client.import(&request))?;
+    let report = daemon_client::call(client.import(&request))?;
     if json {
         print::json(&report)?;
     } else {
@@ -22,22 +22,24 @@ pub(super) fn run(args: &SessionsImportArgs, json: bool) -> Result<u8, Failure> 
     Ok(u8::from(!report.failed.is_empty()))
 }
 
-/// The daemon is somewhere else, so a path is made whole here.
+/// Makes a path absolute: the daemon has another working directory.
 fn absolute(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path).map_err(Failure::refused)?;
-    whole.to_str().map(str::to_owned).ok_or_else(|| Failure::refused("the directory's path is not UTF-8"))
+    whole.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::refused(format!("the path \"{}\" is not valid UTF-8: use another one", path.display()))
+    })
 }
 
 fn lines(report: &ImportReport) -> Vec<String> {
     let mut lines: Vec<String> = report.records.iter().map(|record| said(record, report.dry_run)).collect();
     lines.extend(report.failed.iter().map(|failed| {
         let key = failed.key.as_deref().map_or(String::new(), |key| format!(" ({})", print::plain(key)));
-        format!("{}{key} is not taken in: {}", print::plain(&failed.file), print::plain(&failed.why))
+        format!("{}{key} was not imported: {}", print::plain(&failed.file), print::plain(&failed.why))
     }));
     let count = |outcome| report.records.iter().filter(|record| record.outcome == outcome).count();
     let imported = if report.dry_run { "to import" } else { "imported" };
     lines.push(format!(
-        "{} {imported}, {} there already, {} not taken in, {} entries skipped",
+        "{} {imported}, {} already there, {} failed, {} entries skipped",
         count(ImportOutcome::Imported),
         count(ImportOutcome::Exists),
         report.failed.len(),
@@ -48,9 +50,9 @@ fn lines(report: &ImportReport) -> Vec<String> {
 
 fn said(record: &ImportedRecord, dry_run: bool) -> String {
     let outcome = match (record.outcome, dry_run) {
-        (ImportOutcome::Imported, false) => "is imported",
+        (ImportOutcome::Imported, false) => "was imported",
         (ImportOutcome::Imported, true) => "would be imported",
-        (ImportOutcome::Exists, _) => "is there already",
+        (ImportOutcome::Exists, _) => "is already there",
     };
     format!("{} {outcome}: {}", print::plain(&record.key), print::plain(&record.why))
 }
@@ -62,7 +64,7 @@ mod tests {
     use tenure_core::session::legacy::LegacyProcess;
 
     #[test]
-    fn a_report_is_told_in_lines_that_obey_nobody() {
+    fn a_report_is_printed_without_control_characters() {
         let record = |outcome| ImportedRecord {
             file: "a.json".into(),
             key: "acpx:a".into(),
@@ -81,10 +83,10 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "acpx:a is imported: pid 7 is gone",
-                "acpx:a is there already: pid 7 is gone",
-                "b.json is not taken in: it is empty",
-                "1 imported, 1 there already, 1 not taken in, 3 entries skipped"
+                "acpx:a was imported: pid 7 is gone",
+                "acpx:a is already there: pid 7 is gone",
+                "b.json was not imported: it is empty",
+                "1 imported, 1 already there, 1 failed, 3 entries skipped"
             ]
         );
         report.dry_run = true;

@@ -1,4 +1,4 @@
-//! `tenure show`: one run's record.
+//! `tenure show`: show a run's record.
 
 use super::runs::Runs;
 use crate::args::ShowArgs;

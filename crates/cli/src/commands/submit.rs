@@ -1,4 +1,4 @@
-//! `tenure submit`: press enter.
+//! `tenure submit`: press Enter in a run's terminal.
 
 use super::{find, keyboard, screen};
 use crate::args::SubmitArgs;

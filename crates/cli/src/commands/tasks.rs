@@ -1,4 +1,4 @@
-//! `tenure tasks`: is it done? From the record, through the daemon.
+//! `tenure tasks`: list and manage background tasks, through the daemon.
 
 mod request;
 mod watch;
@@ -6,7 +6,7 @@ mod watch;
 use super::page::more;
 use crate::args::{TasksArgs, TasksListArgs, TasksVerb};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use tenure_core::task::TaskRow;
 use tenure_core::tools::tasks::{TaskReset, TasksReply};
 use watch::Watch;
@@ -16,7 +16,9 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
     let verb = match &args.verb {
         None => &all,
         Some(_) if args.list != TasksListArgs::default() => {
-            return Err(Failure::usage("the options of a list stand after `tenure tasks list` (see --help)"));
+            return Err(Failure::usage(
+                "list flags go after `tenure tasks list`, not before another verb (see --help)",
+            ));
         }
         Some(verb) => verb,
     };
@@ -30,9 +32,9 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
     if watches {
         return Watch { settings: &settings, request, json: args.json }.run();
     }
-    let reply = reach::wait(reach::needed(&settings)?.tasks(&request))?;
+    let reply = daemon_client::call(daemon_client::require(&settings)?.tasks(&request))?;
     if let Some(reset) = reply.reset.filter(|reset| !reset.applied) {
-        return Err(Failure::refused(not_reset(reset)));
+        return Err(Failure::refused(reset_refusal(reset)));
     }
     if args.json {
         print::json(&reply)?;
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
     Ok(code(verb, &reply))
 }
 
-/// An audit that finds something is told by its exit code.
+/// Exit code: 1 if an audit has findings.
 fn code(verb: &TasksVerb, reply: &TasksReply) -> u8 {
     let found = reply.findings.as_ref().is_some_and(|findings| !findings.is_empty());
     u8::from(matches!(verb, TasksVerb::Audit) && found)
@@ -60,49 +62,49 @@ fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
             let notices = reply.notices.as_deref().unwrap_or_default();
             reply.task.iter().try_for_each(|task| print::task(task, notices))
         }
-        TasksVerb::Notify(_) => task(notified),
-        TasksVerb::Cancel(_) => task(cancelled),
-        TasksVerb::Retry(_) | TasksVerb::Acknowledge(_) => task(retried),
+        TasksVerb::Notify(_) => task(notify_message),
+        TasksVerb::Cancel(_) => task(cancel_message),
+        TasksVerb::Retry(_) | TasksVerb::Acknowledge(_) => task(retry_message),
         TasksVerb::Audit => print::findings(reply.findings.as_deref().unwrap_or_default()),
-        TasksVerb::Reset(_) => reply.reset.iter().try_for_each(|reset| print::line(&discarded(*reset))),
+        TasksVerb::Reset(_) => reply.reset.iter().try_for_each(|reset| print::line(&reset_message(*reset))),
         TasksVerb::Maintenance(_) => reply.maintenance.iter().try_for_each(print::maintenance),
     }
 }
 
-/// What a reset is about, as a noun.
-fn state(reset: TaskReset) -> String {
+/// Counts the tasks and notices that a reset discards.
+fn reset_counts(reset: TaskReset) -> String {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (tasks, notices) = (many(reset.tasks, "task"), many(reset.notices, "undelivered notice"));
     format!("{tasks} ({} active) and {notices}", reset.active)
 }
 
-fn not_reset(reset: TaskReset) -> String {
-    let state = state(reset);
+fn reset_refusal(reset: TaskReset) -> String {
+    let counts = reset_counts(reset);
     format!(
-        "this would discard {state}. Runs go on and their ends are recorded, but nobody is told of them: \
+        "this would discard {counts}. Runs go on and their ends are recorded, but no notices are sent: \
          `tenure tasks reset --yes` does it"
     )
 }
 
-fn discarded(reset: TaskReset) -> String {
-    format!("discarded {}; runs go on", state(reset))
+fn reset_message(reset: TaskReset) -> String {
+    format!("discarded {}; runs go on", reset_counts(reset))
 }
 
-fn notified(task: &TaskRow) -> String {
+fn notify_message(task: &TaskRow) -> String {
     format!("task {}: {}", print::short(task.id.as_str()), task.policy)
 }
 
-fn cancelled(task: &TaskRow) -> String {
+fn cancel_message(task: &TaskRow) -> String {
     let id = print::short(task.id.as_str());
     if task.status.is_terminal() {
         format!("task {id} is {}", task.status)
     } else {
-        format!("task {id} is being ended: `tenure tasks show {id} --watch` follows it")
+        format!("task {id} is being cancelled: `tenure tasks show {id} --watch` follows it")
     }
 }
 
-fn retried(task: &TaskRow) -> String {
-    format!("task {}: telling its owner is {}", print::short(task.id.as_str()), task.delivery)
+fn retry_message(task: &TaskRow) -> String {
+    format!("task {}: delivery to its owner is {}", print::short(task.id.as_str()), task.delivery)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! `tenure tree`: the live processes of a run, or of all.
+//! `tenure tree`: show the live processes of one run, or of all.
 
-use super::{ask, dial, ended, find, listed, refresh, unexpected};
+use super::{ask, dial, ended_error, find, list_runs, refresh, unexpected};
 use crate::args::TreeArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
@@ -11,7 +11,7 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest, ProcessView};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 
-/// A run and what lives of it.
+/// A run and its live processes.
 type Tree = (RunView, Vec<ProcessView>);
 
 pub(crate) fn run(args: &TreeArgs) -> Result<u8, Failure> {
@@ -23,24 +23,24 @@ pub(crate) fn run(args: &TreeArgs) -> Result<u8, Failure> {
     match (args.json, &trees[..]) {
         (true, [tree]) if args.id.is_some() => print::json(&as_json(tree))?,
         (true, trees) => print::json(&trees.iter().map(as_json).collect::<Vec<_>>())?,
-        (false, trees) => print::forest(trees)?,
+        (false, trees) => print::process_trees(trees)?,
     }
     Ok(0)
 }
 
 fn one(dir: &RunDir) -> Result<Tree, Failure> {
     let mut view = dir.view().map_err(Failure::refused)?;
-    let processes = processes(dir)?.ok_or_else(|| ended(dir))?;
+    let processes = processes(dir)?.ok_or_else(|| ended_error(dir))?;
     refresh(dir, &mut view);
     Ok((view, processes))
 }
 
 fn all(state: &StateRoot) -> Result<Vec<Tree>, Failure> {
     let mut trees = Vec::new();
-    for (dir, view) in listed(state, |view| view.state != State::Exited)? {
+    for (dir, view) in list_runs(state, |view| view.state != State::Exited)? {
         match processes(&dir) {
             Ok(Some(processes)) => trees.push((view, processes)),
-            // It ended meanwhile, or is lost.
+            // The run has ended meanwhile, or is lost.
             Ok(None) => {}
             Err(failure) => failure.report(),
         }
@@ -48,7 +48,7 @@ fn all(state: &StateRoot) -> Result<Vec<Tree>, Failure> {
     Ok(trees)
 }
 
-/// What lives of a run; `None` if it has no keeper any more.
+/// Returns a run's live processes; `None` if its keeper is gone.
 fn processes(dir: &RunDir) -> Result<Option<Vec<ProcessView>>, Failure> {
     let Some(mut keeper) = dial(dir)? else { return Ok(None) };
     match ask(&mut keeper, &KeeperRequest::Tree, &[])? {

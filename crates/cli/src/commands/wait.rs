@@ -4,19 +4,19 @@ use super::progress::Progress;
 use super::runs::{FoundRun, Runs};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use std::time::Duration;
 use tenure_os::clock;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
-    let settings = settings::load_to_look().map_err(Failure::of_run)?;
-    let patience = args.timeout.and_then(|limit| limit.0);
-    let deadline = patience.map(|patience| clock::awake() + patience);
-    Runs::with(&settings, |runs| wait(&settings, runs, args, deadline)).map_err(Failure::of_run)
+    let settings = settings::load_to_look().map_err(Failure::with_run_code)?;
+    let limit = args.timeout.and_then(|limit| limit.0);
+    let deadline = limit.map(|limit| clock::awake() + limit);
+    Runs::with(&settings, |runs| wait(&settings, runs, args, deadline)).map_err(Failure::with_run_code)
 }
 
-/// Waits, and goes on with the next daemon if this one goes away. Where there is none, the keepers know as well.
+/// Waits for the runs. If the daemon goes away, continues with the next one, or with the keepers if there is none.
 fn wait(
     settings: &Settings,
     runs: &Runs,
@@ -24,7 +24,7 @@ fn wait(
     deadline: Option<Duration>,
 ) -> Result<u8, Failure> {
     match wait_once(runs, args, deadline) {
-        Err(failure) if failure.is_lost() => match reach::daemon(settings) {
+        Err(failure) if failure.is_lost() => match daemon_client::connect_or_start(settings) {
             Ok(Some(next)) => wait(settings, &Runs::Daemon(next), args, deadline),
             Ok(None) | Err(_) => wait_once(&Runs::files(settings)?, args, deadline),
         },

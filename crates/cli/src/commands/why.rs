@@ -1,14 +1,14 @@
-//! `tenure why`: a run's whole story.
+//! `tenure why`: explain a run, by its events and records.
 
 use crate::args::WhyArgs;
 use crate::failure::Failure;
 use crate::print::{self, Context};
-use crate::{reach, settings};
+use crate::{daemon_client, settings};
 use tenure_core::api::StoryLine;
 
 pub(crate) fn run(args: &WhyArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load_to_look()?)?;
-    let story = reach::wait(client.why(&args.id))?;
+    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let story = daemon_client::call(client.why(&args.id))?;
     if args.json {
         print::json(&story)?;
         return Ok(0);
@@ -17,11 +17,11 @@ pub(crate) fn run(args: &WhyArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The lines of a story.
+/// Formats the lines of a run's story.
 pub(crate) fn lines(context: &Context, story: &[StoryLine]) -> Vec<String> {
-    let told = |line: &StoryLine| {
+    let format = |line: &StoryLine| {
         let (at, text) = (context.exact(line.at_ms), print::escaped(&line.text));
         format!("{at}  {:8}  {:<16}  {text}", line.source, line.what)
     };
-    story.iter().map(told).collect()
+    story.iter().map(format).collect()
 }

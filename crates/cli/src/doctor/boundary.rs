@@ -16,7 +16,7 @@ use tenure_os::{clock, place, poll, random, text};
 use tenure_settings::Settings;
 
 /// Time limit for a group to become empty after its only process is gone.
-const EMPTYING: Duration = Duration::from_secs(1);
+const EMPTY_LIMIT: Duration = Duration::from_secs(1);
 /// Controllers that could limit a run.
 const CONTROLLERS: [&str; 3] = ["memory", "cpu", "pids"];
 
@@ -114,7 +114,7 @@ fn fork_into(group: &Enclosure) -> Result<(), NoRoot> {
 }
 
 fn remove(group: &Enclosure) -> io::Result<()> {
-    let until = clock::awake() + EMPTYING;
+    let until = clock::awake() + EMPTY_LIMIT;
     loop {
         match group.remove() {
             Err(_) if clock::awake() < until => {
@@ -182,12 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_was_tried_is_what_runs_get() {
+    fn a_successful_trial_means_that_runs_get_a_cgroup() {
         assert_eq!(judge(&settings(), &Ok(group()), Some(Ok(()))).verdict, Verdict::Ok);
     }
 
     #[test]
-    fn without_a_group_it_is_said_why_and_what_to_do() {
+    fn a_missing_cgroup_is_reported_with_the_reason_and_advice() {
         let off = judge(&settings(), &Ok(group()), None);
         assert!(off.verdict == Verdict::Note && off.finding.contains("switched off by"), "{off:?}");
         let none = judge(&settings(), &Err(io::Error::other("no mount")), Some(Err("x".into())));

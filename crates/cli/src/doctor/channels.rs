@@ -3,7 +3,7 @@
 
 use super::{Check, Verdict};
 use crate::commands::agents::program;
-use crate::reach;
+use crate::daemon_client;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tenure_core::tools::tasks::{Action, TaskFinding, TasksRequest};
@@ -31,8 +31,8 @@ pub(super) fn check(settings: &Settings) -> Check {
 
 /// Returns the running daemon's audit of tasks; empty without a daemon.
 fn audited(settings: &Settings) -> Vec<TaskFinding> {
-    let Some(client) = reach::running(settings) else { return Vec::new() };
-    let reply = reach::wait(client.tasks(&TasksRequest::new(Action::Audit)));
+    let Some(client) = daemon_client::connect(settings) else { return Vec::new() };
+    let reply = daemon_client::call(client.tasks(&TasksRequest::new(Action::Audit)));
     reply.ok().and_then(|reply| reply.findings).unwrap_or_default()
 }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_refuses_is_a_problem_and_named_once() {
+    fn a_refusing_channel_is_a_problem_and_named_once() {
         let found = [
             finding(Some("desk"), "channel desk did not take it (HTTP 400)"),
             finding(Some("desk"), "channel desk did not take it (HTTP 400)"),

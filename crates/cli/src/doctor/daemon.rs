@@ -1,10 +1,10 @@
 //! Checks that a daemon runs and answers, and reports the events that would end it.
 
 use super::{Check, Verdict};
+use crate::daemon_client;
 use crate::failure::Failure;
-use crate::reach;
 use std::net::SocketAddr;
-use tenure_client::{Client, Failed};
+use tenure_client::{CallError, Client};
 use tenure_core::duration::show;
 use tenure_os::file::Dir;
 use tenure_os::host;
@@ -16,15 +16,15 @@ use tenure_settings::Settings;
 /// The lock that a daemon holds for its whole life.
 const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "daemon.sock";
-const FATE: &str = "daemon-fate";
+const LIFETIME: &str = "daemon-fate";
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     let mut checks = vec![running(settings)];
     checks.extend(listening(settings));
     match service::manager() {
         Manager::Systemd => {
-            let seen = Seen::look();
-            checks.push(seen.fate());
+            let seen = ServiceState::read();
+            checks.push(seen.lifetime());
             checks.extend(seen.lingering());
         }
         Manager::Launchd => checks.push(with_launchd()),
@@ -35,7 +35,7 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
 
 fn with_launchd() -> Check {
     Check::new(
-        FATE,
+        LIFETIME,
         Verdict::Note,
         "a daemon that is started from here runs until it is stopped, or the machine shuts down",
         "`tenure daemon install` lets launchd start it when you log in, and restart it if it dies",
@@ -44,7 +44,7 @@ fn with_launchd() -> Check {
 
 fn with_scheduler(bound_to: Option<String>) -> Check {
     Check::new(
-        FATE,
+        LIFETIME,
         Verdict::Note,
         match bound_to {
             Some(what) => format!("a daemon that is started from here ends with {what}"),
@@ -68,7 +68,7 @@ fn running(settings: &Settings) -> Check {
     let answers = Conn::connect(&dir, SOCKET);
     match (lock::holder(&dir, LOCK), answers) {
         (Ok(Holder::Somebody), Ok(_)) => {
-            let answer = reach::try_wait(Client::new(&settings.state).health());
+            let answer = daemon_client::try_call(Client::new(&settings.state).health());
             probed(settings, answer.map(|answer| answer.map(drop)))
         }
         (Ok(Holder::Somebody), Err(error)) => Check::new(
@@ -94,7 +94,7 @@ fn running(settings: &Settings) -> Check {
 }
 
 /// Checks that a daemon with a working socket answers.
-fn probed(settings: &Settings, answer: Result<Result<(), Failed>, Failure>) -> Check {
+fn probed(settings: &Settings, answer: Result<Result<(), CallError>, Failure>) -> Check {
     const NAME: &str = "daemon";
     let replaced = match settings.daemon.replace_after {
         Some(limit) => format!("the warden replaces a daemon that hangs for {}", show(limit)),
@@ -104,8 +104,8 @@ fn probed(settings: &Settings, answer: Result<Result<(), Failed>, Failure>) -> C
         Ok(Ok(())) => Check::ok(NAME, format!("runs and answers; {replaced}")),
         Ok(Err(failed)) => {
             let finding = match failed {
-                Failed::Silent { pid: Some(pid) } => format!("the daemon (pid {pid}) does not answer"),
-                Failed::Silent { pid: None } => "the daemon does not answer".to_owned(),
+                CallError::Silent { pid: Some(pid) } => format!("the daemon (pid {pid}) does not answer"),
+                CallError::Silent { pid: None } => "the daemon does not answer".to_owned(),
                 failed => failed.to_string(),
             };
             let advice = format!("{replaced}; `tenure daemon stop` ends it now, and runs go on");
@@ -120,7 +120,7 @@ fn probed(settings: &Settings, answer: Result<Result<(), Failed>, Failure>) -> C
 /// Checks that a running daemon listens on its loopback address.
 fn listening(settings: &Settings) -> Option<Check> {
     let address = settings.api.listen?;
-    let health = reach::wait(reach::running(settings)?.health()).ok()?;
+    let health = daemon_client::call(daemon_client::connect(settings)?.health()).ok()?;
     Some(listens(address, health.listen_error))
 }
 
@@ -139,7 +139,7 @@ fn listens(address: SocketAddr, error: Option<String>) -> Check {
 
 /// Observations that decide when a daemon that is started from here would end.
 #[derive(Debug, Clone)]
-struct Seen {
+struct ServiceState {
     systemd: bool,
     manager: Result<(), String>,
     /// The name of this process's cgroup.
@@ -148,8 +148,8 @@ struct Seen {
     is_root: bool,
 }
 
-impl Seen {
-    fn look() -> Self {
+impl ServiceState {
+    fn read() -> Self {
         Self {
             systemd: host::has_systemd(),
             manager: host::user_manager(),
@@ -160,19 +160,23 @@ impl Seen {
     }
 
     /// Reports the unit or session whose end would also end the daemon.
-    fn fate(&self) -> Check {
-        const NAME: &str = FATE;
+    fn lifetime(&self) -> Check {
+        const NAME: &str = LIFETIME;
         let unit = self.group.as_deref().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
         match (self.systemd, &self.manager) {
             (true, Ok(())) => Check::ok(NAME, "your systemd answers: the daemon can have a unit of its own"),
             (true, Err(_)) if self.is_root => {
-                let finding = format!("a daemon that is started from here would end with {}", named(unit));
+                let finding =
+                    format!("a daemon that is started from here would end with {}", unit_name(unit));
                 Check::new(NAME, Verdict::Note, finding, "`tenure daemon install --system`")
             }
             (true, Err(why)) => Check::new(
                 NAME,
                 Verdict::Warning,
-                format!("your systemd cannot be reached ({why}): the daemon would end with {}", named(unit)),
+                format!(
+                    "your systemd cannot be reached ({why}): the daemon would end with {}",
+                    unit_name(unit)
+                ),
                 "log in as this user instead of using su or sudo, or set XDG_RUNTIME_DIR",
             ),
             (false, _) => Check::new(
@@ -199,7 +203,7 @@ impl Seen {
     }
 }
 
-fn named(unit: &str) -> String {
+fn unit_name(unit: &str) -> String {
     match unit {
         "" => "this machine".to_owned(),
         unit if unit.starts_with("session-") => format!("the session that this shell is in ({unit})"),
@@ -212,21 +216,21 @@ fn named(unit: &str) -> String {
 #[cfg(unix)]
 pub(super) fn samples(settings: &Settings) -> Vec<Check> {
     let address = SocketAddr::from(([127, 0, 0, 1], 7070));
-    let silent = |pid| Ok(Err(Failed::Silent { pid }));
-    let good = Seen {
+    let silent = |pid| Ok(Err(CallError::Silent { pid }));
+    let good = ServiceState {
         systemd: true,
         manager: Ok(()),
         group: Some("/user.slice/session-3.scope".into()),
         lingers: Some(true),
         is_root: false,
     };
-    let unreachable = Seen { manager: Err("no bus".into()), lingers: Some(false), ..good.clone() };
+    let unreachable = ServiceState { manager: Err("no bus".into()), lingers: Some(false), ..good.clone() };
     let seen = [
         good.clone(),
         unreachable.clone(),
-        Seen { is_root: true, ..unreachable.clone() },
-        Seen { group: None, lingers: None, ..unreachable },
-        Seen { systemd: false, ..good },
+        ServiceState { is_root: true, ..unreachable.clone() },
+        ServiceState { group: None, lingers: None, ..unreachable },
+        ServiceState { systemd: false, ..good },
     ];
     let mut samples = vec![
         running(settings),
@@ -241,7 +245,7 @@ pub(super) fn samples(settings: &Settings) -> Vec<Check> {
         with_scheduler(Some("the job that this shell is in".to_owned())),
     ];
     for seen in seen {
-        samples.push(seen.fate());
+        samples.push(seen.lifetime());
         samples.extend(seen.lingering());
     }
     samples
@@ -251,8 +255,8 @@ pub(super) fn samples(settings: &Settings) -> Vec<Check> {
 mod tests {
     use super::*;
 
-    fn seen() -> Seen {
-        Seen {
+    fn seen() -> ServiceState {
+        ServiceState {
             systemd: true,
             manager: Ok(()),
             group: Some("/user.slice/session-3.scope".into()),
@@ -266,24 +270,24 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_would_end_with_a_session_is_said() {
-        assert_eq!(seen().fate().verdict, Verdict::Ok);
-        let alone = Seen { manager: Err("no socket".into()), ..seen() }.fate();
+    fn a_daemon_that_would_end_with_a_session_is_reported() {
+        assert_eq!(seen().lifetime().verdict, Verdict::Ok);
+        let alone = ServiceState { manager: Err("no socket".into()), ..seen() }.lifetime();
         assert!(alone.verdict == Verdict::Warning && alone.finding.contains("session-3.scope"), "{alone:?}");
-        let bare = Seen { systemd: false, ..seen() }.fate();
+        let bare = ServiceState { systemd: false, ..seen() }.lifetime();
         assert!(bare.verdict == Verdict::Note && bare.finding.contains("does not run here"), "{bare:?}");
     }
 
     #[test]
-    fn a_user_without_lingering_is_told() {
+    fn a_user_without_lingering_gets_advice() {
         assert_eq!(seen().lingering().unwrap().verdict, Verdict::Ok);
-        let check = Seen { lingers: Some(false), ..seen() }.lingering().unwrap();
+        let check = ServiceState { lingers: Some(false), ..seen() }.lingering().unwrap();
         assert!(check.advice.unwrap().contains("enable-linger"));
-        assert_eq!(Seen { is_root: true, ..seen() }.lingering(), None);
+        assert_eq!(ServiceState { is_root: true, ..seen() }.lingering(), None);
     }
 
     #[test]
-    fn nobody_runs_where_nobody_holds_the_lock() {
+    fn without_a_lock_holder_no_daemon_runs() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(running(&settings(&dir.path().join("none"))).verdict, Verdict::Note);
         std::fs::write(dir.path().join(LOCK), "").unwrap();
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_answers_without_the_lock_is_no_daemon() {
+    fn a_listener_without_the_lock_is_reported_as_another_program() {
         let dir = tempfile::tempdir().unwrap();
         let _listener = tenure_os::socket::Listener::bind(&Dir::open(dir.path()).unwrap(), SOCKET).unwrap();
         assert_eq!(running(&settings(dir.path())).verdict, Verdict::Warning);

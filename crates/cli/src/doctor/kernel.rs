@@ -15,7 +15,7 @@ pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Chec
             numbers(kernel),
         ],
         Family::MacOs => vec![
-            held(kernel, "processes are identified by pid and start time"),
+            inspection(kernel, "processes are identified by pid and start time"),
             Check::new(
                 "orphans",
                 Verdict::Note,
@@ -23,7 +23,7 @@ pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Chec
                 "nothing to do: one that drops both is named as an escapee if it can be seen, but not ended",
             ),
         ],
-        Family::Windows => vec![held(
+        Family::Windows => vec![inspection(
             kernel,
             "processes are identified by open handles, which keep their pids from being reused",
         )],
@@ -31,7 +31,7 @@ pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Chec
 }
 
 /// Checks that this process can be identified.
-fn held(kernel: &Kernel, how: &str) -> Check {
+fn inspection(kernel: &Kernel, how: &str) -> Check {
     match &kernel.pidfd {
         Ok(()) => Check::ok("identity", how),
         Err(why) => Check::new(
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_without_is_a_problem() {
+    fn a_missing_required_feature_is_a_problem() {
         let kernel = Kernel { pidfd: Err("ENOSYS".into()), ..good() };
         assert_eq!(worst(&kernel, false), (Verdict::Problem, vec!["pidfd"]));
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn other_systems_are_not_measured_by_what_only_linux_has() {
+    fn linux_only_features_are_not_required_elsewhere() {
         let bare = Kernel { pidfs: false, subreaper: false, child_lists: false, pid_max: None, ..good() };
         for family in [Family::MacOs, Family::Windows] {
             let checks = checks(family, &bare, false);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_slower_or_weaker_is_a_note() {
+    fn a_missing_optional_feature_is_a_note() {
         let kernel = Kernel { pidfs: false, child_lists: false, pid_max: Some(32_768), ..good() };
         assert_eq!(worst(&kernel, false), (Verdict::Note, vec!["pidfs", "child-lists", "pid-max"]));
     }

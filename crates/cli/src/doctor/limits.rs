@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_runs_out_is_said_before_it_is_gone() {
+    fn few_remaining_processes_are_a_warning() {
         let verdict = |now, most| room("processes", "this user", now, most).verdict;
         assert_eq!(verdict(79, Some(100)), Verdict::Ok);
         assert_eq!(verdict(80, Some(100)), Verdict::Warning);

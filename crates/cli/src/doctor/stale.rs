@@ -15,10 +15,10 @@ use tenure_settings::Settings;
 use tenure_store::sqlite::RecordedRun;
 
 /// Age below which a file may still be under construction.
-const YOUNG: Duration = Duration::from_mins(1);
+const MIN_AGE: Duration = Duration::from_mins(1);
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let found = Found::look(&settings.state, SystemTime::now());
+    let found = StateScan::of(&settings.state, SystemTime::now());
     let rows = recorded(&settings.database());
     vec![
         found.lost(),
@@ -32,7 +32,7 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
 
 /// The contents of a state root that matter to the checks.
 #[derive(Debug)]
-struct Found {
+struct StateScan {
     /// The time of the check.
     now: SystemTime,
     /// Runs without keeper, nursery and ending.
@@ -60,8 +60,8 @@ struct OnDisk {
     young: bool,
 }
 
-impl Found {
-    fn look(state: &Path, now: SystemTime) -> Self {
+impl StateScan {
+    fn of(state: &Path, now: SystemTime) -> Self {
         let instance = fs::read_to_string(state.join("instance-id")).ok();
         let mut found = Self {
             now,
@@ -74,7 +74,7 @@ impl Found {
             instance: instance.and_then(|text| text.lines().next()?.trim().parse().ok()),
         };
         for path in entries(&state.join("runs")) {
-            found.look_at_run(state, &path);
+            found.scan_run(state, &path);
         }
         for path in entries(&state.join("nurseries")) {
             let id = name(&path).parse::<NurseryId>();
@@ -85,11 +85,11 @@ impl Found {
         let mut drafts = entries(state);
         drafts.retain(|path| name(path).starts_with("instance-id.") && found.is_old(path));
         found.remains.extend(drafts);
-        found.look_at_groups(state);
+        found.scan_groups(state);
         found
     }
 
-    fn look_at_run(&mut self, state: &Path, path: &Path) {
+    fn scan_run(&mut self, state: &Path, path: &Path) {
         let Ok(dir) = RunDir::open(path) else {
             self.remains.extend(self.is_old(path).then(|| path.to_owned()));
             return;
@@ -138,7 +138,7 @@ impl Found {
     }
 
     /// Finds cgroups of this instance whose runs have no directory any more.
-    fn look_at_groups(&mut self, state: &Path) {
+    fn scan_groups(&mut self, state: &Path) {
         let Ok(group) = host::own_group() else { return };
         let Ok(instance) = fs::read_to_string(state.join("instance-id")) else { return };
         // The second line names the machine.
@@ -153,7 +153,7 @@ impl Found {
 
     fn is_old(&self, path: &Path) -> bool {
         let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());
-        modified.is_ok_and(|at| self.now.duration_since(at).is_ok_and(|age| age > YOUNG))
+        modified.is_ok_and(|at| self.now.duration_since(at).is_ok_and(|age| age > MIN_AGE))
     }
 
     fn lost(&self) -> Check {
@@ -165,7 +165,7 @@ impl Found {
         let finding = format!(
             "{} without a keeper or an ending: {}",
             counted(self.lost.len(), "run"),
-            some(&self.lost)
+            first_few(&self.lost)
         );
         let advice =
             format!("see with `tenure show` which processes they left, then remove them: tenure rm {ids}");
@@ -182,7 +182,7 @@ impl Found {
             alive => format!("{run} (still alive: {})", alive.join(", ")),
         };
         let runs: Vec<String> = self.unconfirmed.iter().map(told).collect();
-        let finding = format!("{} may have left processes: {}", counted(runs.len(), "run"), some(&runs));
+        let finding = format!("{} may have left processes: {}", counted(runs.len(), "run"), first_few(&runs));
         let advice = format!(
             "see with `tenure why {first}` which processes it left, then remove it: tenure rm {first}"
         );
@@ -194,7 +194,8 @@ impl Found {
         if self.unread.is_empty() {
             return Check::ok(NAME, "every record can be read");
         }
-        let finding = format!("{}: {}", counted(self.unread.len(), "unreadable record"), some(&self.unread));
+        let finding =
+            format!("{}: {}", counted(self.unread.len(), "unreadable record"), first_few(&self.unread));
         Check::new(
             NAME,
             Verdict::Problem,
@@ -239,7 +240,7 @@ impl Found {
             return Check::ok(NAME, "every run's directory has its row, and every live row its directory");
         }
         let finding =
-            format!("{} between registry and files: {}", counted(wrong.len(), "mismatch"), some(&wrong));
+            format!("{} between registry and files: {}", counted(wrong.len(), "mismatch"), first_few(&wrong));
         let advice = "restart the daemon, which then registers missing runs: tenure daemon stop, then tenure daemon start; \
                       runs go on";
         Check::new(NAME, Verdict::Warning, finding, advice)
@@ -253,7 +254,7 @@ impl Found {
         let count = counted(self.foreign.len(), "run");
         let finding = format!(
             "{count} of the installation that this state root was copied from: {}",
-            some(&self.foreign)
+            first_few(&self.foreign)
         );
         let advice = "manage them where they were started: this installation never touches them";
         Check::new(NAME, Verdict::Note, finding, advice)
@@ -265,7 +266,8 @@ impl Found {
             return Check::ok(NAME, "no remains");
         }
         let shown: Vec<String> = self.remains.iter().map(|path| path.display().to_string()).collect();
-        let finding = format!("{} without an owner: {}", counted(shown.len(), "file or group"), some(&shown));
+        let finding =
+            format!("{} without an owner: {}", counted(shown.len(), "file or group"), first_few(&shown));
         let advice = "they only cost space: remove files with `rm -r`, and empty groups with `rmdir`";
         Check::new(NAME, Verdict::Note, finding, advice)
     }
@@ -301,7 +303,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// Joins the first few texts.
-fn some(texts: &[String]) -> String {
+fn first_few(texts: &[String]) -> String {
     const FEW: usize = 5;
     let more = texts.len().saturating_sub(FEW);
     let first = texts.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
@@ -314,7 +316,7 @@ fn some(texts: &[String]) -> String {
 pub(super) fn samples() -> Vec<Check> {
     let run = |number: u8| RunId::from_random([number; 12]);
     let own = InstanceId::from_random([0x11; 12]);
-    let clean = || Found {
+    let clean = || StateScan {
         now: SystemTime::UNIX_EPOCH,
         lost: Vec::new(),
         unread: Vec::new(),
@@ -325,7 +327,7 @@ pub(super) fn samples() -> Vec<Check> {
         instance: Some(own.clone()),
     };
     let on_disk = |kept, ended| OnDisk { kept, ended, young: false };
-    let dirty = Found {
+    let dirty = StateScan {
         lost: (1..=7).map(|number| run(number).to_string()).collect(),
         unread: vec!["/state/runs/x/ticket: the record is torn: its checksum does not match".into()],
         remains: vec!["/state/nurseries/0d0d".into(), "/state/instance-id.x".into()],
@@ -338,7 +340,7 @@ pub(super) fn samples() -> Vec<Check> {
     };
     let row = |number, has_ended| RecordedRun { run: run(number), owner: own.clone(), has_ended };
     let rows = || Ok(Some(vec![row(3, true), row(4, false), row(5, false)]));
-    let of = |found: &Found, rows| {
+    let of = |found: &StateScan, rows| {
         vec![
             found.lost(),
             found.unread(),
@@ -361,21 +363,21 @@ mod tests {
 
     const ID: &str = "0123456789abcdef01234567";
 
-    fn names(found: &Found) -> Vec<&str> {
+    fn names(found: &StateScan) -> Vec<&str> {
         found.remains.iter().map(|path| name(path)).collect()
     }
 
     #[test]
-    fn nothing_is_found_where_nothing_is() {
+    fn a_missing_state_root_has_no_findings() {
         let dir = tempfile::tempdir().unwrap();
-        let found = Found::look(&dir.path().join("none"), SystemTime::now());
+        let found = StateScan::of(&dir.path().join("none"), SystemTime::now());
         assert!(
             [found.lost(), found.unread(), found.remains()].iter().all(|check| check.verdict == Verdict::Ok)
         );
     }
 
     #[test]
-    fn what_belongs_to_nobody_is_found_once_it_is_old() {
+    fn leftovers_are_reported_once_they_are_old() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path();
         for sub in ["runs", "nurseries"] {
@@ -385,8 +387,8 @@ mod tests {
         fs::write(state.join("nurseries").join(ID), "").unwrap();
         fs::write(state.join("instance-id.x"), "").unwrap();
         let now = SystemTime::now();
-        assert!(Found::look(state, now).remains.is_empty(), "they are young");
-        let found = Found::look(state, now + Duration::from_hours(1));
+        assert!(StateScan::of(state, now).remains.is_empty(), "they are young");
+        let found = StateScan::of(state, now + Duration::from_hours(1));
         assert_eq!(names(&found), [ID, ID, "instance-id.x"]);
         assert_eq!((found.remains().verdict, found.lost().verdict), (Verdict::Note, Verdict::Ok));
     }
@@ -397,6 +399,6 @@ mod tests {
         let run = dir.path().join("runs").join(ID);
         fs::create_dir_all(&run).unwrap();
         fs::write(run.join("ticket"), "nonsense").unwrap();
-        assert_eq!(Found::look(dir.path(), SystemTime::now()).unread().verdict, Verdict::Problem);
+        assert_eq!(StateScan::of(dir.path(), SystemTime::now()).unread().verdict, Verdict::Problem);
     }
 }

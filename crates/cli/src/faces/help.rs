@@ -1,15 +1,15 @@
-//! The help of every verb, `-h` and `--help`, as the parser prints it.
+//! Snapshots of the help of every verb, `-h` and `--help`.
 
 use super::album;
 use crate::args;
 use clap::error::ErrorKind;
 use tenure_snapshots::Album;
 
-/// The width that clap assumes where it is printed to no terminal.
+/// Width that clap uses if the output is no terminal.
 const WIDTH: usize = 100;
 
 #[test]
-fn the_help_of_every_verb_is_as_it_was() {
+fn the_help_of_every_verb_matches_its_snapshot() {
     let mut album = album("help");
     verb(&mut album, &["tenure"], &args::definition());
     album.close();

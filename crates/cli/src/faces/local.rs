@@ -1,10 +1,10 @@
-//! What the command line prints without a daemon: the machine as `doctor` sees it, the agents, a tree of processes.
+//! Snapshots of the output that needs no daemon: `doctor`, `agents`, and a process tree.
 
 use super::{NOW, album, answer, at_widths};
 use crate::commands::{agents, doctor as command};
 use crate::doctor;
 use crate::print::agents::agents_lines;
-use crate::print::forest::tree_lines;
+use crate::print::process_tree::tree_lines;
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use tenure_core::run_json::RunJson;
@@ -20,7 +20,7 @@ command = "scribe"
 fresh = ["--print"]
 "#;
 
-/// Settings of somebody's home, with some from a file and some from the environment.
+/// Settings of a user's home directory, with some from a file and some from the environment.
 fn settings(config: &str) -> Settings {
     let variables = |name: &str| match name {
         "HOME" => Some(OsString::from("/home/ada")),
@@ -32,15 +32,15 @@ fn settings(config: &str) -> Settings {
 }
 
 #[test]
-fn doctor_agents_and_trees_are_printed_as_they_were() {
+fn doctor_agents_and_trees_match_their_snapshots() {
     let mut album = album("local");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().to_str().unwrap();
     let checks = doctor::samples(&settings(""), dir.path());
-    let report = at_widths(|context| command::report(context.face, &checks));
+    let report = at_widths(|context| command::report(context.style, &checks));
     album.check("doctor", &report.replace(path, "/dir"));
     album.check("doctor-json", &serde_json::to_string_pretty(&checks[..2]).unwrap().replace(path, "/dir"));
-    album.check("doctor-settings", &at_widths(|context| command::list(context.face, &settings(""))));
+    album.check("doctor-settings", &at_widths(|context| command::list(context.style, &settings(""))));
 
     let config = dir.path().join("config.toml");
     std::fs::write(&config, CONFIG).unwrap();

@@ -1,4 +1,4 @@
-//! The tables and records of what the daemon answers.
+//! Snapshots of the tables and records that the daemon's responses are printed as.
 
 use super::{album, answer, answers, at_widths, context};
 use crate::commands::{events, why};
@@ -12,7 +12,7 @@ use tenure_core::tools::sessions::SessionsReply;
 use tenure_core::tools::tasks::TasksReply;
 
 #[test]
-fn runs_sessions_and_tasks_are_printed_as_they_were() {
+fn runs_sessions_and_tasks_match_their_snapshots() {
     let mut album = album("records");
     for name in answers("records") {
         let text = match name.as_str() {

@@ -47,7 +47,7 @@ pub(crate) struct ListedAdapter {
     pub(crate) auth: Option<String>,
     /// Time after which an idle adapter is stopped; `None` never stops it.
     pub(crate) idle_ms: Option<u64>,
-    /// How to install it.
+    /// The installation hint.
     pub(crate) install: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
 /// Formats that table.
 pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
     let headings = ["AGENT", "BACKEND", "FROM", "TIMEOUT", "SILENCE", "IDLE", "PROGRAM"];
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for agent in list {
         let (program, tone) = match &agent.program {
             Some(path) => (escaped(path), Tone::Plain),

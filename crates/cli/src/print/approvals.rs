@@ -1,6 +1,6 @@
 //! Approval requests, and the allowlist.
 
-use super::asked::{self, IN_LIST, Room, WHOLE};
+use super::approval_text::{self, LIST_LIMIT, NO_LIMIT, TextLimit};
 use super::runs::shortened;
 use super::{Context, Table, Tone, ago, line, plain, short};
 use crate::failure::Failure;
@@ -11,17 +11,17 @@ use tenure_core::visible::visible;
 
 /// Prints approval requests, each below its row. Long ones are cut, with a line that says so.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
-    questions(list, IN_LIST)
+    questions(list, LIST_LIMIT)
 }
 
 /// Prints one approval request in full.
 pub(crate) fn approval(approval: &Approval) -> Result<(), Failure> {
-    questions(std::slice::from_ref(approval), WHOLE)
+    questions(std::slice::from_ref(approval), NO_LIMIT)
 }
 
-fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
+fn questions(list: &[Approval], limit: TextLimit) -> Result<(), Failure> {
     let context = Context::of_stdout();
-    let mut table = Table::new(context.face, &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
+    let mut table = Table::new(context.style, &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
     for approval in list {
         let session = approval.session_key.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key)));
         let (expires, tone) = expires(&context, approval);
@@ -37,9 +37,9 @@ fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
     rows.next().map_or(Ok(()), |headings| line(&headings))?;
     for (row, approval) in rows.zip(list) {
         line(&row)?;
-        let shown = asked::question(approval, context.face, room);
+        let shown = approval_text::request_lines(approval, context.style, limit);
         shown.iter().try_for_each(|part| line(part))?;
-        if shown != asked::question(approval, context.face, WHOLE) {
+        if shown != approval_text::request_lines(approval, context.style, NO_LIMIT) {
             let id = short(approval.id.as_str());
             line(&format!("      cut: `tenure approvals show {id}` prints all of it"))?;
         }
@@ -72,7 +72,7 @@ fn expires(context: &Context, approval: &Approval) -> (String, Tone) {
 pub(crate) fn allowed(entries: &[Allowed]) -> Result<(), Failure> {
     let headings = [">ID", "AGENT", ">USES", ">LAST USED", ">ADDED", "BY", "PROGRAM"];
     let context = Context::of_stdout();
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for allowed in entries {
         let used =
             allowed.last_used_at_ms.map_or("-".to_owned(), |at| format!("{} ago", ago(context.since(at))));
@@ -111,7 +111,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_entry_is_said_as_it_allows() {
+    fn an_entry_shows_the_command_that_it_allows() {
         assert_eq!(what(&json!({"program": "git"})), "git");
         assert_eq!(what(&json!({"program": "git", "args": "status"})), "git, arguments like status");
         let exact =

@@ -1,6 +1,6 @@
 //! Context of printed text besides the record itself: the output's width and colours, the time, and the time zone.
 
-use super::{Face, ago};
+use super::{Style, ago};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tenure_os::clock;
 /// Output style, time and time zone of a printed text.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    pub(crate) face: Face,
+    pub(crate) style: Style,
     pub(crate) now_ms: u64,
     pub(crate) zone: TimeZone,
 }
@@ -17,13 +17,13 @@ pub(crate) struct Context {
 impl Context {
     /// Standard output of this process, now.
     pub(crate) fn of_stdout() -> Self {
-        Self { face: Face::of_stdout(), now_ms: clock::unix_ms(), zone: TimeZone::system() }
+        Self { style: Style::of_stdout(), now_ms: clock::unix_ms(), zone: TimeZone::system() }
     }
 
     /// Plain text of this width, at this time, in UTC.
     #[cfg(test)]
     pub(crate) fn fixed(width: u16, now_ms: u64) -> Self {
-        Self { face: Face { width, colour: false }, now_ms, zone: TimeZone::UTC }
+        Self { style: Style { width, colour: false }, now_ms, zone: TimeZone::UTC }
     }
 
     /// Returns the time since `at_ms`.

@@ -10,7 +10,7 @@ use tenure_core::tools::{Listed, Status, Waiting};
 pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
     let headings = ["RUN", "STATUS", ">AGE", ">PID", "SESSION", "ENDING", "COMMAND"];
     let context = Context::of_stdout();
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for run in runs {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let (status, tone) = status(run);

@@ -1,6 +1,6 @@
-//! One record in full, in titled groups of rows. Nothing is cut.
+//! Full text of a record, in titled groups of rows. Nothing is cut.
 
-use super::{Face, Tone};
+use super::{Style, Tone};
 
 /// Names and values.
 pub(super) type Rows = Vec<(&'static str, String)>;
@@ -8,14 +8,14 @@ pub(super) type Rows = Vec<(&'static str, String)>;
 pub(super) type Group = (&'static str, Rows);
 
 /// Formats the groups that have rows.
-pub(super) fn lines(face: Face, groups: &[Group]) -> Vec<String> {
+pub(super) fn lines(style: Style, groups: &[Group]) -> Vec<String> {
     let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
     let mut lines = Vec::new();
     for (at, (title, rows)) in told.enumerate() {
         if at > 0 {
             lines.push(String::new());
         }
-        lines.push(face.paint(Tone::Title, title));
+        lines.push(style.paint(Tone::Title, title));
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in rows {
             lines.push(format!("  {name:width$}  {value}").trim_end().to_owned());

@@ -1,4 +1,4 @@
-//! Runs: a table, or one in full.
+//! Runs: as a table, or one in full.
 
 use super::record::{self, Group, Rows};
 use super::{Context, Table, Tone, ago, bytes, escaped, lines, plain, short};
@@ -17,7 +17,7 @@ pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
 /// Formats that table.
 pub(crate) fn runs_lines(context: &Context, views: &[RunJson]) -> Vec<String> {
     let headings = ["RUN", "STATE", ">AGE", ">PID", "SESSION", "ENDING", ">OUTPUT", "COMMAND"];
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for view in views {
         let pid = view.pid.map_or("-".to_owned(), |pid| pid.to_string());
         let (ending, ending_tone) = view
@@ -46,7 +46,7 @@ pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
 
 /// Formats one run.
 pub(crate) fn run_lines(context: &Context, view: &RunJson) -> Vec<String> {
-    record::lines(context.face, &groups(context, view))
+    record::lines(context.style, &groups(context, view))
 }
 
 fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
@@ -68,7 +68,7 @@ fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
     run.push(("created", context.moment(view.created_at_ms)));
     run.extend(view.started_at_ms.map(|at| ("started", context.moment(at))));
     let mut command: Rows =
-        vec![("command", escaped(&view.command.join(" "))), ("directory", escaped(&view.cwd))];
+        vec![("command", escaped(&view.command_line())), ("directory", escaped(&view.cwd))];
     if !view.env_names.is_empty() {
         command.push(("variables", escaped(&view.env_names.join(", "))));
     }
@@ -142,7 +142,7 @@ fn tone(termination: &Termination) -> Tone {
 
 /// Returns the run's label, or its command.
 pub(super) fn name(view: &RunJson) -> String {
-    escaped(&view.label.clone().unwrap_or_else(|| view.command.join(" ")))
+    escaped(&view.label.clone().unwrap_or_else(|| view.command_line()))
 }
 
 /// Shortens a session key to its end, which says more than its beginning.

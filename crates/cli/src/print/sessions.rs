@@ -17,7 +17,7 @@ pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
 /// Formats that table. Keys are not shortened: only the whole key names a session.
 pub(crate) fn sessions_lines(context: &Context, list: &[SessionJson]) -> Vec<String> {
     let headings = ["KEY", "AGENT", "KIND", "STATE", ">TURNS", ">QUEUED", ">AGE", "LABEL"];
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for session in list {
         let row = &session.row;
         let agent = row.agent.as_ref().map_or("-", |agent| agent.as_str());
@@ -51,7 +51,7 @@ pub(crate) fn session(session: &SessionJson) -> Result<(), Failure> {
 
 /// Formats one session.
 pub(crate) fn session_lines(context: &Context, session: &SessionJson) -> Vec<String> {
-    record::lines(context.face, &groups(context, session))
+    record::lines(context.style, &groups(context, session))
 }
 
 fn groups(context: &Context, session: &SessionJson) -> Vec<Group> {

@@ -1,6 +1,6 @@
 //! A table without borders. Columns are as wide as their content; the last one is cut at the end of the line.
 
-use super::{Face, Tone, line};
+use super::{Style, Tone, line};
 use crate::failure::Failure;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row};
 
@@ -15,19 +15,19 @@ pub(crate) struct Table {
 
 impl Table {
     /// Creates a table with these headings, or none. A heading with a leading `>` makes its column right-aligned.
-    pub(crate) fn new(face: Face, headings: &[&str]) -> Self {
+    pub(crate) fn new(style: Style, headings: &[&str]) -> Self {
         let mut inner = comfy_table::Table::new();
-        inner.set_content_arrangement(ContentArrangement::Dynamic).set_width(face.width);
+        inner.set_content_arrangement(ContentArrangement::Dynamic).set_width(style.width);
         inner.load_style(comfy_table::presets::NOTHING);
         // Tenure decides about colours, not the library.
-        if face.colour {
+        if style.colour {
             inner.enforce_styling()
         } else {
             inner.force_no_tty()
         };
         let right =
             headings.iter().enumerate().filter(|(_, heading)| heading.starts_with('>')).map(|(at, _)| at);
-        let mut table = Self { inner, colour: face.colour, width: face.width, right: right.collect() };
+        let mut table = Self { inner, colour: style.colour, width: style.width, right: right.collect() };
         let titles: Vec<&str> = headings.iter().map(|heading| heading.trim_start_matches('>')).collect();
         if titles.iter().any(|title| !title.is_empty()) {
             table.row(titles.iter().map(|title| ((*title).to_owned(), Tone::Title)));
@@ -90,8 +90,8 @@ fn toned(text: String, tone: Tone) -> Cell {
 mod tests {
     use super::*;
 
-    fn lines(face: Face) -> Vec<String> {
-        let mut table = Table::new(face, &["RUN", ">AGE", "COMMAND"]);
+    fn lines(style: Style) -> Vec<String> {
+        let mut table = Table::new(style, &["RUN", ">AGE", "COMMAND"]);
         let long = "sh -c ".to_owned() + &"word ".repeat(50);
         for (run, age, command) in [("a", "3 s", "true"), ("bcd", "15 min", &long)] {
             table.row([run, age, command].map(|text| (text.to_owned(), Tone::Plain)));
@@ -100,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other_and_the_last_is_cut_to_the_width() {
-        let lines = lines(Face { width: 40, colour: false });
+    fn columns_are_aligned_and_the_last_one_is_cut() {
+        let lines = lines(Style { width: 40, colour: false });
         assert_eq!(lines[..2], ["RUN     AGE  COMMAND", "a       3 s  true"]);
         assert!(lines[2].starts_with("bcd  15 min  sh -c word") && lines[2].ends_with('…'), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 40) && lines.len() == 3, "{lines:?}");
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_cell_of_megabytes_is_printed_at_once() {
-        let mut table = Table::new(Face { width: 40, colour: false }, &["RUN", "COMMAND"]);
+        let mut table = Table::new(Style { width: 40, colour: false }, &["RUN", "COMMAND"]);
         let long = "word ".repeat(5 << 20);
         table.row([("a".to_owned(), Tone::Plain), (long, Tone::Plain)]);
         let lines = table.lines();
@@ -118,15 +118,15 @@ mod tests {
 
     #[test]
     fn a_wide_character_takes_two_columns() {
-        let mut table = Table::new(Face { width: 40, colour: false }, &["A", "B"]);
+        let mut table = Table::new(Style { width: 40, colour: false }, &["A", "B"]);
         table.row([("中文".to_owned(), Tone::Plain), ("x".to_owned(), Tone::Plain)]);
         table.row([("abcd".to_owned(), Tone::Plain), ("x".to_owned(), Tone::Plain)]);
         assert_eq!(table.lines(), ["A     B", "中文  x", "abcd  x"]);
     }
 
     #[test]
-    fn colours_come_only_where_they_are_wanted() {
-        assert!(lines(Face { width: 40, colour: true })[0].contains("\x1b[1m"));
-        assert!(!lines(Face { width: 40, colour: false }).concat().contains('\x1b'));
+    fn a_table_has_colours_only_if_wanted() {
+        assert!(lines(Style { width: 40, colour: true })[0].contains("\x1b[1m"));
+        assert!(!lines(Style { width: 40, colour: false }).concat().contains('\x1b'));
     }
 }

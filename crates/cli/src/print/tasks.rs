@@ -3,7 +3,7 @@
 
 use super::record::{self, Group, Rows};
 use super::runs::shortened;
-use super::{Context, Face, Table, Tone, ago, bytes, line, lines, plain, short};
+use super::{Context, Style, Table, Tone, ago, bytes, line, lines, plain, short};
 use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::duration;
@@ -20,7 +20,7 @@ pub(crate) fn tasks(list: &[TaskRow]) -> Result<(), Failure> {
 /// Formats that table.
 pub(crate) fn tasks_lines(context: &Context, list: &[TaskRow]) -> Vec<String> {
     let headings = ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", ">AGE", "SUMMARY"];
-    let mut table = Table::new(context.face, &headings);
+    let mut table = Table::new(context.style, &headings);
     for task in list {
         table.row([
             (short(task.id.as_str()).to_owned(), Tone::Plain),
@@ -94,7 +94,7 @@ pub(crate) fn task(task: &TaskRow, notices: &[TaskNotice]) -> Result<(), Failure
 
 /// Formats one task.
 pub(crate) fn task_lines(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<String> {
-    record::lines(context.face, &groups(context, task, notices))
+    record::lines(context.style, &groups(context, task, notices))
 }
 
 fn groups(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<Group> {
@@ -184,7 +184,7 @@ pub(crate) fn findings(list: &[TaskFinding]) -> Result<(), Failure> {
     if list.is_empty() {
         return line("nothing is wrong");
     }
-    let mut table = Table::new(Face::of_stdout(), &["TASK", "SEVERITY", "FINDING", "DETAIL"]);
+    let mut table = Table::new(Style::of_stdout(), &["TASK", "SEVERITY", "FINDING", "DETAIL"]);
     for TaskFinding { task_id, finding } in list {
         let (severity, tone) = match finding.severity {
             Severity::Warning => ("warning", Tone::Odd),

@@ -27,7 +27,7 @@ pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
 fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
     let mut lines = Vec::new();
     if !notices.is_empty() {
-        let title = context.face.paint(Tone::Title, "notices for the next turn");
+        let title = context.style.paint(Tone::Title, "notices for the next turn");
         lines.push(format!("{title}  {}", notices.len()));
     }
     for notice in notices {
@@ -41,7 +41,7 @@ fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
 }
 
 fn lines(context: &Context, turn: &TurnJson) -> Vec<String> {
-    let face = context.face;
+    let style = context.style;
     let mut lines = vec![head(context, turn), format!("  {} said:", plain(&turn.asked_by))];
     lines.extend(block(&turn.message));
     lines.extend(cut(turn.message_cut_bytes, "--max-bytes shows more"));
@@ -53,18 +53,18 @@ fn lines(context: &Context, turn: &TurnJson) -> Vec<String> {
     let all = run.map_or("--max-bytes shows more".to_owned(), |run| format!("`tenure logs {run}` shows all"));
     lines.extend(cut(turn.text_cut_bytes, &all));
     lines.extend(
-        turn.error.as_deref().map(|error| face.paint(Tone::Bad, &format!("  error: {}", plain(error)))),
+        turn.error.as_deref().map(|error| style.paint(Tone::Bad, &format!("  error: {}", plain(error)))),
     );
     lines
 }
 
 /// Formats a turn's number, state and times.
 fn head(context: &Context, turn: &TurnJson) -> String {
-    let face = context.face;
-    let number = face.paint(Tone::Title, &format!("turn {}", turn.number));
+    let style = context.style;
+    let number = style.paint(Tone::Title, &format!("turn {}", turn.number));
     let stop = turn.stop.filter(|stop| *stop != Stop::EndTurn && stop.word() != turn.state.word());
     let stop = stop.map_or(String::new(), |stop| format!(" ({stop})"));
-    let state = face.paint(tone(turn.state), &format!("{}{stop}", turn.state));
+    let state = style.paint(tone(turn.state), &format!("{}{stop}", turn.state));
     let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
     let took = took.map_or(String::new(), |took| format!("  took {}", show(took)));
     let run = turn.run_id.as_ref().map_or(String::new(), |run| format!("  run {}", short(run.as_str())));

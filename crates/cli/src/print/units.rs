@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_said_in_the_unit_that_matters() {
+    fn an_age_is_shown_in_one_unit() {
         let said = |s| ago(Duration::from_secs(s));
         assert_eq!(ago(Duration::from_millis(350)), "350 ms");
         assert_eq!([said(5), said(119), said(120), said(7_199)], ["5 s", "119 s", "2 min", "119 min"]);
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_said_in_the_largest_unit_it_reaches() {
+    fn a_byte_count_is_shown_in_its_largest_unit() {
         assert_eq!([bytes(0), bytes(1023), bytes(1024)], ["0 B", "1023 B", "1.0 KiB"]);
         assert_eq!([bytes(1536 << 10), bytes(150 << 20)], ["1.5 MiB", "150 MiB"]);
         assert_eq!(bytes(u64::MAX), "16383 PiB");

@@ -23,7 +23,7 @@ pub(super) fn code(turn: &TurnJson) -> u8 {
 }
 
 /// Error message for an ended turn, if something went wrong.
-pub(super) fn complaint(turn: &TurnJson) -> Option<String> {
+pub(super) fn error_message(turn: &TurnJson) -> Option<String> {
     let error = turn.error.as_deref().map(print::plain);
     if code(turn) == 0 {
         return error;
@@ -42,7 +42,7 @@ pub(super) fn complaint(turn: &TurnJson) -> Option<String> {
 }
 
 /// Closing line of a turn: how it ended, its duration and its usage.
-pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
+pub(super) fn closing_line(turn: &TurnJson, usage: Option<&str>) -> String {
     let how = turn.stop.map_or(turn.state.word(), Stop::word);
     let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
     let took = took.map_or(String::new(), |took| format!(" after {}", show(took)));
@@ -51,9 +51,9 @@ pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
 }
 
 /// Closing line of a turn in a history, with its error.
-pub(super) fn told(turn: &TurnJson) -> String {
+pub(super) fn history_line(turn: &TurnJson) -> String {
     let error = turn.error.as_deref().map_or(String::new(), |error| format!(": {}", print::plain(error)));
-    format!("{}{error}", closing(turn, None))
+    format!("{}{error}", closing_line(turn, None))
 }
 
 #[cfg(test)]
@@ -88,20 +88,20 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_said_and_what_went_well_is_not() {
-        assert_eq!(complaint(&turn(TurnState::Done, Some(Stop::EndTurn))), None);
+    fn only_a_failed_turn_has_an_error_message() {
+        assert_eq!(error_message(&turn(TurnState::Done, Some(Stop::EndTurn))), None);
         let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
         failed.error = Some("exit code 3\nlast words".to_owned());
-        let said = complaint(&failed).unwrap();
+        let said = error_message(&failed).unwrap();
         assert_eq!(said, "the agent's process ended during the turn: exit code 3 last words");
     }
 
     #[test]
-    fn the_last_line_says_how_long_it_took() {
-        let line = closing(&turn(TurnState::Done, Some(Stop::EndTurn)), Some("5 of 10 tokens"));
+    fn the_closing_line_has_the_duration() {
+        let line = closing_line(&turn(TurnState::Done, Some(Stop::EndTurn)), Some("5 of 10 tokens"));
         assert_eq!(line, "turn 3: end-turn after 2.0 s, 5 of 10 tokens");
         let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
         failed.error = Some("exit 3".to_owned());
-        assert_eq!(told(&failed), "turn 3: crashed after 2.0 s: exit 3");
+        assert_eq!(history_line(&failed), "turn 3: crashed after 2.0 s: exit 3");
     }
 }

@@ -2,15 +2,15 @@
 //! stopped. At a terminal, asks the user for permissions and handles Ctrl-C.
 
 use super::ending;
-use super::prompt::Watching;
-use super::quiet::Quiet;
+use super::prompt::FollowedTurn;
+use super::silence::Silence;
+use crate::daemon_client;
 use crate::failure::Failure;
-use crate::print::{self, Face, Happened, Onto, Style, Tone};
-use crate::reach;
+use crate::print::{self, OutputStream, Style, Tone, Transcript, TranscriptOptions};
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 use std::time::Duration;
-use tenure_client::{Client, Failed, Followed, Update};
+use tenure_client::{CallError, Client, FollowRequest, Update};
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{Action, EntryJson, TurnJson};
 use tenure_os::complaint::complain;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
 /// Pause before the next attempt to connect, after a connection that was lost or refused.
-const AGAIN: Duration = Duration::from_millis(200);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Effect of Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +35,13 @@ pub(super) enum Interrupt {
 /// A line of `--json`: `{"entry": …}` or `{"turn": …}`.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Told<'a> {
+enum JsonLine<'a> {
     Entry(&'a EntryJson),
     Turn(&'a TurnJson),
 }
 
 /// Result of following a turn.
-pub(super) enum Watched {
+pub(super) enum FollowOutcome {
     /// The turn has ended.
     Ended {
         turn: Box<TurnJson>,
@@ -59,74 +59,79 @@ pub(super) enum Watched {
 pub(super) struct Follow<'a> {
     settings: &'a Settings,
     key: &'a str,
-    watching: Watching,
+    followed_turn: FollowedTurn,
     json: bool,
     interrupt: Interrupt,
-    happened: Happened,
-    typist: Typist,
+    transcript: Transcript,
+    answers: AnswerReader,
     /// True once the turn has started: its message may have been queued.
-    begun: bool,
+    has_started: bool,
     cancelled: bool,
-    quiet: Quiet,
+    silence: Silence,
 }
 
 impl<'a> Follow<'a> {
     pub(super) fn new(
         settings: &'a Settings,
         key: &'a str,
-        watching: Watching,
+        followed_turn: FollowedTurn,
         json: bool,
         interrupt: Interrupt,
     ) -> Self {
         let is_terminal = stdout().is_terminal();
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
         let echo = interrupt == Interrupt::Leaves;
-        let style = Style { face: Face::of_stdout(), live: is_terminal && !dumb, split: !is_terminal, echo };
+        let options = TranscriptOptions {
+            style: Style::of_stdout(),
+            live: is_terminal && !dumb,
+            split: !is_terminal,
+            echo,
+        };
         Self {
             settings,
             key,
-            watching,
+            followed_turn,
             json,
             interrupt,
-            happened: Happened::new(style),
-            typist: Typist::new(json),
-            begun: false,
+            transcript: Transcript::new(options),
+            answers: AnswerReader::new(json),
+            has_started: false,
             cancelled: false,
-            quiet: Quiet::new(Instant::now()),
+            silence: Silence::new(Instant::now()),
         }
     }
 
     /// Follows the turn until it ends or the user leaves.
-    pub(super) fn until_its_end(mut self) -> Result<Watched, Failure> {
-        let watched = reach::try_wait(self.watch())??;
+    pub(super) fn run(mut self) -> Result<FollowOutcome, Failure> {
+        let watched = daemon_client::try_call(self.watch())??;
         if self.json {
             return Ok(watched);
         }
-        self.happened.settle();
-        if let Watched::Ended { turn, .. } = &watched {
-            if let Some(text) = turn.text.as_deref().filter(|_| !self.happened.answered()) {
-                self.happened.answer(text);
-                self.happened.settle();
+        self.transcript.settle();
+        if let FollowOutcome::Ended { turn, .. } = &watched {
+            if let Some(text) = turn.text.as_deref().filter(|_| !self.transcript.answered()) {
+                self.transcript.answer(text);
+                self.transcript.settle();
             }
             if stdout().is_terminal() {
-                let closing = ending::closing(turn, self.happened.usage());
-                self.happened.say(Tone::Quiet, &closing);
+                let closing = ending::closing_line(turn, self.transcript.usage());
+                self.transcript.say(Tone::Quiet, &closing);
             }
         }
         self.print()?;
         Ok(watched)
     }
 
-    async fn watch(&mut self) -> Result<Watched, Failure> {
+    async fn watch(&mut self) -> Result<FollowOutcome, Failure> {
         let mut interrupts = Interrupts::take().map_err(Failure::refused)?;
         loop {
             let client = tokio::select! {
-                client = reachable(self.settings) => client?,
-                () = interrupts.next() => return Ok(Watched::Left { cancelled: self.cancelled }),
+                client = connect(self.settings) => client?,
+                () = interrupts.next() => return Ok(FollowOutcome::Left { cancelled: self.cancelled }),
             };
             match self.connected(&client, &mut interrupts).await? {
                 Some(watched) => return Ok(watched),
-                None => tokio::time::sleep(AGAIN).await,
+                None => tokio::time::sleep(RECONNECT_PAUSE).await,
             }
         }
     }
@@ -136,46 +141,46 @@ impl<'a> Follow<'a> {
         &mut self,
         client: &Client,
         interrupts: &mut Interrupts,
-    ) -> Result<Option<Watched>, Failure> {
-        let (told, mut updates) = unbounded_channel();
-        let (key, turn) = (self.key, self.watching.turn.clone());
-        let since = self.happened.since().unwrap_or(self.watching.since);
-        let foreground = self.watching.foreground;
-        let followed = Followed { key, turn: Some(&turn), since: Some(since), foreground };
-        let stream = client.updates(followed, move |update| told.send(update).is_ok());
+    ) -> Result<Option<FollowOutcome>, Failure> {
+        let (sender, mut updates) = unbounded_channel();
+        let (key, turn) = (self.key, self.followed_turn.turn.clone());
+        let since = self.transcript.since().unwrap_or(self.followed_turn.since);
+        let foreground = self.followed_turn.foreground;
+        let followed = FollowRequest { key, turn: Some(&turn), since: Some(since), foreground };
+        let stream = client.updates(followed, move |update| sender.send(update).is_ok());
         tokio::pin!(stream);
         loop {
             tokio::select! {
                 biased;
                 () = interrupts.next() => {
                     if self.interrupted(client)? {
-                        return Ok(Some(Watched::Left { cancelled: self.cancelled }));
+                        return Ok(Some(FollowOutcome::Left { cancelled: self.cancelled }));
                     }
                 }
                 Some(update) = updates.recv() => {
-                    self.quiet = Quiet::new(Instant::now());
-                    if let Some(turn) = self.told(update)? {
+                    self.silence = Silence::new(Instant::now());
+                    if let Some(turn) = self.handle_update(update)? {
                         return Ok(Some(self.ended(turn)));
                     }
                 }
-                Some(line) = self.typist.typed.recv() => self.answered(client, &line).await?,
-                () = sleep_until(self.quiet.due()) => self.say_quiet()?,
+                Some(line) = self.answers.typed.recv() => self.answered(client, &line).await?,
+                () = sleep_until(self.silence.due()) => self.report_silence()?,
                 ended = &mut stream => {
                     while let Ok(update) = updates.try_recv() {
-                        if let Some(turn) = self.told(update)? {
+                        if let Some(turn) = self.handle_update(update)? {
                             return Ok(Some(self.ended(turn)));
                         }
                     }
-                    return gone(ended).map(|()| None);
+                    return stream_result(ended).map(|()| None);
                 }
             }
         }
     }
 
     /// Prints that nothing was received for a while, unless the turn has not started or waits for the user's answer.
-    fn say_quiet(&mut self) -> Result<(), Failure> {
-        let notice = self.quiet.notice();
-        if !self.begun || self.happened.question().is_some() {
+    fn report_silence(&mut self) -> Result<(), Failure> {
+        let notice = self.silence.notice();
+        if !self.has_started || self.transcript.question().is_some() {
             return Ok(());
         }
         let how = match self.interrupt {
@@ -187,36 +192,36 @@ impl<'a> Follow<'a> {
             complain(notice);
             return Ok(());
         }
-        self.happened.say(Tone::Quiet, &notice);
+        self.transcript.say(Tone::Quiet, &notice);
         self.print()
     }
 
-    fn ended(&self, turn: Box<TurnJson>) -> Watched {
-        Watched::Ended { turn, refusal: self.happened.refusal().filter(|_| !self.cancelled) }
+    fn ended(&self, turn: Box<TurnJson>) -> FollowOutcome {
+        FollowOutcome::Ended { turn, refusal: self.transcript.refusal().filter(|_| !self.cancelled) }
     }
 
     /// Prints an update; returns the turn if it has ended.
-    fn told(&mut self, update: Update) -> Result<Option<Box<TurnJson>>, Failure> {
+    fn handle_update(&mut self, update: Update) -> Result<Option<Box<TurnJson>>, Failure> {
         match update {
             Update::Entry(entry) => {
-                let is_of_it = |turn: &str| turn == self.watching.turn;
+                let is_of_it = |turn: &str| turn == self.followed_turn.turn;
                 if entry.turn_id.as_ref().is_some_and(|turn| !is_of_it(turn.as_str())) {
                     return Ok(None);
                 }
-                self.begun |= entry.turn_id.is_some();
-                self.happened.entry(&entry);
+                self.has_started |= entry.turn_id.is_some();
+                self.transcript.entry(&entry);
                 if self.json {
-                    self.happened.take();
-                    return print::json(&Told::Entry(&entry)).map(|()| None);
+                    self.transcript.take();
+                    return print::json(&JsonLine::Entry(&entry)).map(|()| None);
                 }
                 self.ask();
                 self.print().map(|()| None)
             }
-            Update::Turn(turn) if turn.turn_id.as_str() != self.watching.turn => Ok(None),
+            Update::Turn(turn) if turn.turn_id.as_str() != self.followed_turn.turn => Ok(None),
             Update::Turn(turn) => {
-                self.begun = true;
+                self.has_started = true;
                 if self.json {
-                    print::json(&Told::Turn(&turn))?;
+                    print::json(&JsonLine::Turn(&turn))?;
                 }
                 Ok((turn.state != TurnState::Running).then_some(turn))
             }
@@ -225,29 +230,29 @@ impl<'a> Follow<'a> {
 
     /// Asks the user at the terminal the oldest open question.
     fn ask(&mut self) {
-        let question = self.happened.question().map(|question| (question.id.clone(), question.prompt()));
+        let question = self.transcript.question().map(|question| (question.id.clone(), question.prompt()));
         let Some((id, prompt)) = question else {
-            self.typist.asked = None;
+            self.answers.asked = None;
             return;
         };
-        if self.typist.can_ask && self.typist.asked.as_ref() != Some(&id) {
-            self.typist.begin();
-            self.typist.asked = Some(id);
-            self.happened.ask(&prompt);
+        if self.answers.can_ask && self.answers.asked.as_ref() != Some(&id) {
+            self.answers.begin();
+            self.answers.asked = Some(id);
+            self.transcript.ask(&prompt);
         }
     }
 
     /// Handles a typed line as the answer to the open question. If none is open, it was answered elsewhere.
     async fn answered(&mut self, client: &Client, line: &str) -> Result<(), Failure> {
-        self.happened.typed();
-        let Some(question) = self.happened.question().cloned() else { return Ok(()) };
-        match question.meant(line) {
+        self.transcript.typed();
+        let Some(question) = self.transcript.question().cloned() else { return Ok(()) };
+        match question.parse_answer(line) {
             Some(option) => {
                 if let Err(failed) = client.choose(&question.id, &option.id).await {
-                    self.happened.say(Tone::Bad, &print::plain(&failed.to_string()));
+                    self.transcript.say(Tone::Bad, &print::plain(&failed.to_string()));
                 }
             }
-            None => self.happened.ask(&question.prompt()),
+            None => self.transcript.ask(&question.prompt()),
         }
         self.print()
     }
@@ -255,7 +260,7 @@ impl<'a> Follow<'a> {
     /// Handles Ctrl-C; returns true if it stops following. A turn that has not started is not cancelled: the request would
     /// cancel the turn that runs before it.
     fn interrupted(&mut self, client: &Client) -> Result<bool, Failure> {
-        if self.interrupt == Interrupt::Leaves || self.cancelled || !self.begun {
+        if self.interrupt == Interrupt::Leaves || self.cancelled || !self.has_started {
             return Ok(true);
         }
         self.cancelled = true;
@@ -267,16 +272,16 @@ impl<'a> Follow<'a> {
             complain(text);
             return Ok(false);
         }
-        self.happened.say(Tone::Odd, text);
+        self.transcript.say(Tone::Odd, text);
         self.print().map(|()| false)
     }
 
     fn print(&mut self) -> Result<(), Failure> {
-        for (onto, text) in self.happened.take() {
-            match onto {
-                Onto::Answer => print::text(&text)?,
+        for (stream, text) in self.transcript.take() {
+            match stream {
+                OutputStream::Stdout => print::text(&text)?,
                 // A closed standard error is no reason to stop.
-                Onto::Beside => drop(stderr().write_all(text.as_bytes())),
+                OutputStream::Stderr => drop(stderr().write_all(text.as_bytes())),
             }
         }
         Ok(())
@@ -284,28 +289,28 @@ impl<'a> Follow<'a> {
 }
 
 /// Connects to the daemon, which is started if autostart is on; otherwise waits until somebody starts one.
-async fn reachable(settings: &Settings) -> Result<Client, Failure> {
+async fn connect(settings: &Settings) -> Result<Client, Failure> {
     loop {
         let settings = settings.clone();
-        let found = tokio::task::spawn_blocking(move || reach::daemon(&settings)).await;
+        let found = tokio::task::spawn_blocking(move || daemon_client::connect_or_start(&settings)).await;
         if let Some(client) = found.map_err(Failure::refused)?? {
             return Ok(client);
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RECONNECT_PAUSE).await;
     }
 }
 
 /// Result of an update stream that ended before its turn. A lost daemon is no error: the next one is tried.
-fn gone(ended: Result<(), Failed>) -> Result<(), Failure> {
+fn stream_result(ended: Result<(), CallError>) -> Result<(), Failure> {
     match ended {
         Ok(()) => Ok(()),
         Err(failed) if failed.is_lost() => Ok(()),
-        Err(failed) => Err(reach::failure(&failed)),
+        Err(failed) => Err(daemon_client::to_failure(&failed)),
     }
 }
 
 /// Reads the user's answers from the terminal, if there is one.
-struct Typist {
+struct AnswerReader {
     can_ask: bool,
     /// Id of the question that is being asked.
     asked: Option<String>,
@@ -314,7 +319,7 @@ struct Typist {
     reads: bool,
 }
 
-impl Typist {
+impl AnswerReader {
     fn new(json: bool) -> Self {
         let (keyboard, typed) = unbounded_channel();
         let sees = stdout().is_terminal() || stderr().is_terminal();

@@ -1,13 +1,13 @@
 //! `tenure acp prompt`: find or create the session, send it a message, and follow the turn.
 
 use super::ending;
-use super::follow::{Follow, Interrupt, Watched};
-use super::target::{Family, canonical, of_directory, open_session, searched, session};
+use super::follow::{Follow, FollowOutcome, Interrupt};
+use super::target::{DirectorySessions, canonical, first_key, open_session, searched_directories, session};
 use super::{about, mode};
 use crate::args::{Limit, PromptArgs};
-use crate::commands::sessions::{piped, queued, unconfirmed};
+use crate::commands::sessions::{piped, print_queue_position, print_unconfirmed};
 use crate::failure::Failure;
-use crate::{here, print, reach};
+use crate::{caller_context, daemon_client, print};
 use std::path::{Path, PathBuf};
 use tenure_client::Client;
 use tenure_core::api::Exact;
@@ -23,7 +23,7 @@ use tenure_settings::Settings;
 const PAGE: u64 = 200;
 
 /// A turn to follow, and the entry after which it began.
-pub(super) struct Watching {
+pub(super) struct FollowedTurn {
     pub(super) turn: String,
     pub(super) since: u64,
     /// True if this caller sent the message: it sees the turn's end itself, so no notice is needed.
@@ -33,21 +33,21 @@ pub(super) struct Watching {
 pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<u8, Failure> {
     let text = if args.text == "-" { piped()? } else { args.text.clone() };
     let place = canonical(args.cwd.as_deref().unwrap_or_else(|| Path::new(".")))?;
-    let client = reach::needed(settings)?;
-    let process = here::process(settings).ok();
+    let client = daemon_client::require(settings)?;
+    let process = caller_context::capture(settings).ok();
     let prompt = Prompt { client: &client, args, place, process };
-    let (key, since, reply) = prompt.say(text)?;
+    let (key, since, reply) = prompt.send(text)?;
     let Some(sent) = &reply.sent else {
         return Err(Failure::refused("the daemon's reply names no turn"));
     };
     if args.no_wait {
         if json { print::json(&reply) } else { print::line(sent.turn_id.as_str()) }?;
-        noted(sent);
+        print_notes(sent);
         return Ok(0);
     }
-    noted(sent);
+    print_notes(sent);
     let foreground = sent.delivery != Delivery::Steered;
-    let watching = Watching { turn: sent.turn_id.to_string(), since, foreground };
+    let watching = FollowedTurn { turn: sent.turn_id.to_string(), since, foreground };
     let code = follow(settings, &key, watching, json, Interrupt::Cancels)?;
     if args.oneshot {
         await_close(settings, &key)?;
@@ -59,13 +59,13 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
 /// waits for the first.
 fn await_close(settings: &Settings, key: &str) -> Result<(), Failure> {
     let request = about(Action::Close, key.to_owned());
-    let reply = reach::wait(reach::needed(settings)?.sessions(&request))?;
-    reply.closed.iter().for_each(unconfirmed);
+    let reply = daemon_client::call(daemon_client::require(settings)?.sessions(&request))?;
+    reply.closed.iter().for_each(print_unconfirmed);
     Ok(())
 }
 
-fn noted(sent: &Sent) {
-    queued(sent);
+fn print_notes(sent: &Sent) {
+    print_queue_position(sent);
     sent.note.iter().for_each(|note| complain(print::plain(note)));
 }
 
@@ -73,26 +73,26 @@ fn noted(sent: &Sent) {
 pub(super) fn follow(
     settings: &Settings,
     key: &str,
-    watching: Watching,
+    watching: FollowedTurn,
     json: bool,
     interrupt: Interrupt,
 ) -> Result<u8, Failure> {
-    match Follow::new(settings, key, watching, json, interrupt).until_its_end()? {
-        Watched::Ended { turn, refusal: Some(why) }
+    match Follow::new(settings, key, watching, json, interrupt).run()? {
+        FollowOutcome::Ended { turn, refusal: Some(why) }
             if matches!(turn.stop, Some(Stop::EndTurn | Stop::Cancelled)) =>
         {
             complain(format_args!("refused: {why}; `--permissions` sets what the agent may do"));
             Ok(ending::REFUSED)
         }
-        Watched::Ended { turn, .. } => {
-            ending::complaint(&turn).iter().for_each(complain);
-            Ok(not_started(settings, &turn).unwrap_or_else(|| ending::code(&turn)))
+        FollowOutcome::Ended { turn, .. } => {
+            ending::error_message(&turn).iter().for_each(complain);
+            Ok(start_error_code(settings, &turn).unwrap_or_else(|| ending::code(&turn)))
         }
-        Watched::Left { cancelled: true } => {
+        FollowOutcome::Left { cancelled: true } => {
             complain("left before the cancelled turn ended");
             Ok(123)
         }
-        Watched::Left { cancelled: false } => {
+        FollowOutcome::Left { cancelled: false } => {
             complain(format_args!("the turn goes on: `tenure acp attach {}` shows it", print::plain(key)));
             Ok(if interrupt == Interrupt::Leaves { 0 } else { 123 })
         }
@@ -100,17 +100,17 @@ pub(super) fn follow(
 }
 
 /// Exit code of a turn whose adapter could not be started, read from the adapter's run.
-fn not_started(settings: &Settings, turn: &TurnJson) -> Option<u8> {
+fn start_error_code(settings: &Settings, turn: &TurnJson) -> Option<u8> {
     let run = turn.run_id.as_ref().filter(|_| turn.stop == Some(Stop::Error))?;
-    let run = reach::wait(reach::needed(settings).ok()?.run(run.as_str())).ok()?;
+    let run = daemon_client::call(daemon_client::require(settings).ok()?.run(run.as_str())).ok()?;
     let termination = run.termination.filter(|termination| termination.reason == Reason::SpawnError)?;
     Some(termination.code())
 }
 
 /// Finds the running turn of a session.
-pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Failure> {
-    let client = reach::needed(settings)?;
-    let reply = reach::wait(client.sessions(&about(Action::Status, key.to_owned())))?;
+pub(super) fn running_turn(settings: &Settings, key: &str) -> Result<FollowedTurn, Failure> {
+    let client = daemon_client::require(settings)?;
+    let reply = daemon_client::call(client.sessions(&about(Action::Status, key.to_owned())))?;
     let Some(turn) = reply.session.and_then(|session| session.active_turn) else {
         let how = "`tenure acp history` shows the earlier ones";
         return Err(Failure::refused(format!("no turn is running in session {}: {how}", print::plain(key))));
@@ -132,7 +132,7 @@ pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Fail
         after = reply.next.filter(|_| entries.iter().all(is_of_it));
         if after.is_none() {
             let since = if since == u64::MAX { 0 } else { since };
-            return Ok(Watching { turn: turn.turn_id.to_string(), since, foreground: false });
+            return Ok(FollowedTurn { turn: turn.turn_id.to_string(), since, foreground: false });
         }
     }
 }
@@ -144,7 +144,7 @@ fn newest(client: &Client, key: &str, limit: u64, after: Option<String>) -> Resu
         newest_first: Some(true),
         ..about(Action::Entries, key.to_owned())
     };
-    reach::wait(client.sessions(&request))
+    daemon_client::call(client.sessions(&request))
 }
 
 /// A message to send, and the directory whose session gets it.
@@ -159,12 +159,12 @@ struct Prompt<'a> {
 impl Prompt<'_> {
     /// Sends the message, to a new session if needed. Returns the session's key, the last entry before the message, and the
     /// reply.
-    fn say(&self, text: String) -> Result<(String, u64, SessionsReply), Failure> {
+    fn send(&self, text: String) -> Result<(String, u64, SessionsReply), Failure> {
         let is_new = self.args.new || self.args.oneshot;
         let key = match &self.args.session {
             _ if is_new => None,
             Some(key) => Some(key.clone()),
-            None => Some(self.key_of_place()?),
+            None => Some(self.key_of_directory()?),
         };
         let there = key.as_deref().map(|key| session(self.client, key)).transpose()?.flatten();
         let key = match (there, key) {
@@ -174,7 +174,7 @@ impl Prompt<'_> {
             }
             (_, key) => {
                 let task = self.args.agent_mode.is_none().then(|| text.clone());
-                let spawned = self.ask(&self.sent(self.spawn(key, task)?))?;
+                let spawned = self.ask(&self.with_process(self.spawn(key, task)?))?;
                 let Some(session) = &spawned.session else {
                     return Err(Failure::refused("the daemon's reply names no session"));
                 };
@@ -187,30 +187,34 @@ impl Prompt<'_> {
             }
         };
         if let Some(wanted) = &self.args.agent_mode {
-            self.ask(&self.sent(mode(key.clone(), wanted)))?;
+            self.ask(&self.with_process(mode(key.clone(), wanted)))?;
         }
         let last = newest(self.client, &key, 1, None)?.entries.and_then(|entries| entries.into_iter().next());
         let when_busy = self.args.when_busy.map(Into::into);
         let send = SessionsRequest { text: Some(text), when_busy, ..about(Action::Send, key.clone()) };
-        Ok((key, last.map_or(0, |entry| entry.number), self.ask(&self.sent(send))?))
+        Ok((key, last.map_or(0, |entry| entry.number), self.ask(&self.with_process(send))?))
     }
 
     /// Adds this process to a request.
-    fn sent(&self, request: SessionsRequest) -> SessionsRequest {
+    fn with_process(&self, request: SessionsRequest) -> SessionsRequest {
         SessionsRequest { process: self.process.clone(), ..request }
     }
 
     fn ask(&self, request: &SessionsRequest) -> Result<SessionsReply, Failure> {
-        reach::wait(self.client.sessions(request))
+        daemon_client::call(self.client.sessions(request))
     }
 
     /// Key of the open session of this directory or the nearest one above it, else of the next session here. With --cwd, only
     /// that directory counts.
-    fn key_of_place(&self) -> Result<String, Failure> {
-        let places = if self.args.cwd.is_some() { vec![self.place.clone()] } else { searched(&self.place) };
+    fn key_of_directory(&self) -> Result<String, Failure> {
+        let places = if self.args.cwd.is_some() {
+            vec![self.place.clone()]
+        } else {
+            searched_directories(&self.place)
+        };
         let Some((key, place)) = open_session(self.client, &self.args.agent, &places)? else {
-            let first = of_directory(&self.args.agent, &self.place);
-            return Ok(Family::look(self.client, first)?.next());
+            let first = first_key(&self.args.agent, &self.place);
+            return Ok(DirectorySessions::list(self.client, first)?.next());
         };
         if place != self.place {
             let place = place.to_string_lossy();

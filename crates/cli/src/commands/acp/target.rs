@@ -3,7 +3,7 @@
 
 use super::about;
 use crate::failure::Failure;
-use crate::{print, reach};
+use crate::{daemon_client, print};
 use sha2::{Digest, Sha256};
 use std::env;
 use std::ffi::OsStr;
@@ -44,10 +44,10 @@ impl Target<'_> {
     /// Key of the agent's open session in this directory or the nearest one above it, else of the last session here.
     fn of_agent(&self, agent: &str) -> Result<String, Failure> {
         let here = canonical(Path::new("."))?;
-        let client = reach::needed(self.settings)?;
-        match open_session(&client, agent, &searched(&here))? {
+        let client = daemon_client::require(self.settings)?;
+        match open_session(&client, agent, &searched_directories(&here))? {
             Some((key, _)) => Ok(key),
-            None => Ok(Family::look(&client, of_directory(agent, &here))?.current()),
+            None => Ok(DirectorySessions::list(&client, first_key(agent, &here))?.current()),
         }
     }
 
@@ -58,9 +58,9 @@ impl Target<'_> {
             states: vec![SessionState::Idle, SessionState::Busy],
             ..SessionsRequest::new(Action::List)
         };
-        let reply = reach::wait(reach::needed(self.settings)?.sessions(&request))?;
+        let reply = daemon_client::call(daemon_client::require(self.settings)?.sessions(&request))?;
         let all = reply.sessions.unwrap_or_default();
-        for place in searched(&canonical(Path::new("."))?) {
+        for place in searched_directories(&canonical(Path::new("."))?) {
             let is_there = |cwd: &str| Path::new(cwd).canonicalize().is_ok_and(|cwd| cwd == place);
             let mut there =
                 all.iter().filter(|session| session.row.work.cwd.as_deref().is_some_and(is_there));
@@ -86,15 +86,15 @@ impl Target<'_> {
 /// The sessions of one agent in one directory. The first session's key is the directory's; later ones add a number, because a
 /// closed session keeps its key.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct DirectorySessions {
     first: String,
     /// Keys and states of the sessions, newest first.
     members: Vec<(String, SessionState)>,
 }
 
-impl Family {
+impl DirectorySessions {
     /// Lists the sessions whose first key is `first`.
-    pub(super) fn look(client: &Client, first: String) -> Result<Self, Failure> {
+    pub(super) fn list(client: &Client, first: String) -> Result<Self, Failure> {
         let mut members = Vec::new();
         let mut request = SessionsRequest {
             prefix: Some(first.clone()),
@@ -102,7 +102,7 @@ impl Family {
             ..SessionsRequest::new(Action::List)
         };
         loop {
-            let reply = reach::wait(client.sessions(&request))?;
+            let reply = daemon_client::call(client.sessions(&request))?;
             let rows = reply.sessions.into_iter().flatten().map(|session| session.row);
             members.extend(rows.map(|row| (row.key.to_string(), row.state)));
             request.after = reply.next;
@@ -149,14 +149,18 @@ pub(super) fn canonical(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Directories whose sessions are found from a directory, the nearest first.
-pub(super) fn searched(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn searched_directories(directory: &Path) -> Vec<PathBuf> {
     let home = env::var_os(place::home_variable()).and_then(|home| Path::new(&home).canonicalize().ok());
-    searched_by(directory, home.as_deref(), |place| place.join(".git").exists())
+    searched_directories_by(directory, home.as_deref(), |place| place.join(".git").exists())
 }
 
 /// The directory and its parents up to the root of the repository, but none above the home. Outside a repository, only the
 /// directory itself.
-fn searched_by(directory: &Path, home: Option<&Path>, is_root: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn searched_directories_by(
+    directory: &Path,
+    home: Option<&Path>,
+    is_root: impl Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
     let Some(root) = directory.ancestors().position(is_root) else { return vec![directory.to_owned()] };
     let home = directory.ancestors().position(|place| Some(place) == home);
     let last = home.map_or(root, |home| root.min(home));
@@ -170,7 +174,7 @@ pub(super) fn open_session(
     places: &[PathBuf],
 ) -> Result<Option<(String, PathBuf)>, Failure> {
     for place in places {
-        if let Some(key) = Family::look(client, of_directory(agent, place))?.open() {
+        if let Some(key) = DirectorySessions::list(client, first_key(agent, place))?.open() {
             return Ok(Some((key.to_owned(), place.clone())));
         }
     }
@@ -179,15 +183,15 @@ pub(super) fn open_session(
 
 /// Session with this key, if it exists.
 pub(super) fn session(client: &Client, key: &str) -> Result<Option<SessionRow>, Failure> {
-    match reach::try_wait(client.sessions(&about(Action::Status, key.to_owned())))? {
+    match daemon_client::try_call(client.sessions(&about(Action::Status, key.to_owned())))? {
         Ok(reply) => Ok(reply.session.map(|session| session.row)),
         Err(failed) if failed.code() == Some("no-such-session") => Ok(None),
-        Err(failed) => Err(reach::failure(&failed)),
+        Err(failed) => Err(daemon_client::to_failure(&failed)),
     }
 }
 
 /// Key of an agent's first session in a directory.
-pub(super) fn of_directory(agent: &str, directory: &Path) -> String {
+pub(super) fn first_key(agent: &str, directory: &Path) -> String {
     let name = directory.file_name().map_or_else(|| "root".into(), OsStr::to_string_lossy);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name: String = name.chars().take(NAME_CHARS).map(|c| if is_plain(c) { c } else { '-' }).collect();
@@ -205,13 +209,13 @@ mod tests {
     use super::*;
     use tenure_core::session::SessionKey;
 
-    fn family(members: &[(&str, SessionState)]) -> Family {
+    fn family(members: &[(&str, SessionState)]) -> DirectorySessions {
         let members = members.iter().map(|(key, state)| ((*key).to_owned(), *state)).collect();
-        Family { first: "a".to_owned(), members }
+        DirectorySessions { first: "a".to_owned(), members }
     }
 
     #[test]
-    fn the_open_session_of_a_directory_is_meant_and_a_closed_one_is_followed_by_the_next_number() {
+    fn the_open_session_of_a_directory_is_used_and_a_new_one_gets_the_next_number() {
         use SessionState::{Busy, Closed, Closing, Idle};
         for (members, open, current, next) in [
             (&[][..], None, "a", "a"),
@@ -231,23 +235,23 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_has_one_key_for_each_agent_whatever_it_is_called() {
+    fn a_directory_with_any_name_has_one_key_per_agent() {
         for name in ["/home/me/project", "/", "/a/..b", "/tmp/two words", "/x/é\u{202e}\n", "/x/a:b"] {
-            let key = of_directory("claude", Path::new(name));
+            let key = first_key("claude", Path::new(name));
             let parsed: SessionKey = key.parse().unwrap();
             assert_eq!(parsed.agent().unwrap().as_str(), "claude");
         }
-        let key = of_directory("claude", Path::new("/home/me/project"));
+        let key = first_key("claude", Path::new("/home/me/project"));
         assert!(key.starts_with("agent:claude:acp:project-"), "{key}");
-        assert_ne!(key, of_directory("claude", Path::new("/home/you/project")));
-        assert_ne!(key, of_directory("codex", Path::new("/home/me/project")));
+        assert_ne!(key, first_key("claude", Path::new("/home/you/project")));
+        assert_ne!(key, first_key("codex", Path::new("/home/me/project")));
     }
 
     #[test]
     fn a_session_is_found_from_below_up_to_the_root_of_the_repository() {
         let searched = |from: &str, home: Option<&str>, repositories: &[&str]| -> Vec<String> {
             let is_root = |place: &Path| repositories.iter().any(|root| Path::new(root) == place);
-            let places = searched_by(Path::new(from), home.map(Path::new), is_root);
+            let places = searched_directories_by(Path::new(from), home.map(Path::new), is_root);
             places.iter().map(|place| place.display().to_string()).collect()
         };
         let home = Some("/home/me");

@@ -5,7 +5,7 @@ mod steps;
 
 use crate::args::{InstallArgs, ManagerArg};
 use crate::failure::Failure;
-use crate::units::{self, LAUNCHD_LABEL, SYSTEMD_NAME, Scope, Unit};
+use crate::service_units::{self, LAUNCHD_LABEL, SYSTEMD_NAME, Scope, Unit};
 use crate::{print, settings};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,21 +26,21 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
     let scope = scope(args, manager)?;
     let unit = Unit { program: &program, env: &env, scope };
     let text = match manager {
-        Manager::Systemd => units::systemd(&unit),
-        Manager::Launchd => units::launchd(&unit),
-        Manager::Scheduler => units::scheduler(&unit, &environment::user()),
+        Manager::Systemd => service_units::systemd(&unit),
+        Manager::Launchd => service_units::launchd(&unit),
+        Manager::Scheduler => service_units::scheduler(&unit, &environment::user()),
     };
     if args.print {
         print::line(text.trim_end())?;
         return Ok(0);
     }
     if manager != service::manager() {
-        return Err(Failure::refused(elsewhere(manager)));
+        return Err(Failure::refused(wrong_system(manager)));
     }
     let path = path(manager, scope, &settings).ok_or_else(|| {
         Failure::refused(format!("no home directory to install the unit in: set {}", place::home_variable()))
     })?;
-    if let Some(why) = unmanaged(manager, scope) {
+    if let Some(why) = missing_manager(manager, scope) {
         complain(format_args!("nothing is installed: {why}; the content of {} would be:", path.display()));
         print::line(text.trim_end())?;
         return Ok(1);
@@ -54,10 +54,10 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
         Manager::Scheduler => steps::scheduler(args.now, &env, &path),
     };
     for step in steps {
-        match carry_out(&step) {
+        match run_step(&step) {
             Ok(()) => print::line(&format!("done: {}", step.line()))?,
-            Err(why) if step.needed => return Err(Failure::refused(format!("{}: {why}", step.line()))),
-            Err(why) => complain(format_args!("{}: {why}; {}", step.line(), step.otherwise)),
+            Err(why) if step.required => return Err(Failure::refused(format!("{}: {why}", step.line()))),
+            Err(why) => complain(format_args!("{}: {why}; {}", step.line(), step.on_failure)),
         }
     }
     Ok(0)
@@ -86,7 +86,7 @@ impl From<ManagerArg> for Manager {
 }
 
 /// Error for a service manager that this system does not have.
-fn elsewhere(manager: Manager) -> &'static str {
+fn wrong_system(manager: Manager) -> &'static str {
     match manager {
         Manager::Systemd => "this is not Linux: write the unit with --print and take it there",
         Manager::Launchd => "this is not macOS: write the job with --print and take it there",
@@ -95,22 +95,22 @@ fn elsewhere(manager: Manager) -> &'static str {
 }
 
 /// Time limit for the retries of a step.
-const PATIENCE: Duration = Duration::from_secs(15);
+const RETRY_LIMIT: Duration = Duration::from_secs(15);
 /// Pause before each retry of a step.
-const PAUSE: Duration = Duration::from_millis(250);
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-fn carry_out(step: &Step) -> Result<(), String> {
-    let deadline = clock::awake() + PATIENCE;
+fn run_step(step: &Step) -> Result<(), String> {
+    let deadline = clock::awake() + RETRY_LIMIT;
     loop {
         let output = try_once(step)?;
         if output.status.success() {
             return Ok(());
         }
-        let not_yet = step.not_yet.is_some() && output.status.code() == step.not_yet;
-        if !not_yet || clock::awake() > deadline {
+        let is_temporary = step.retry_code.is_some() && output.status.code() == step.retry_code;
+        if !is_temporary || clock::awake() > deadline {
             return Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " "));
         }
-        poll::wait(&[], Some(PAUSE)).map_err(|error| error.to_string())?;
+        poll::wait(&[], Some(RETRY_INTERVAL)).map_err(|error| error.to_string())?;
     }
 }
 
@@ -155,7 +155,7 @@ fn encoded(manager: Manager, text: &str) -> Vec<u8> {
 }
 
 /// Reason why the service manager cannot be used, if so.
-fn unmanaged(manager: Manager, scope: Scope) -> Option<String> {
+fn missing_manager(manager: Manager, scope: Scope) -> Option<String> {
     if manager != Manager::Systemd {
         return None;
     }

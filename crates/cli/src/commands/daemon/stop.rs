@@ -1,10 +1,10 @@
 //! `tenure daemon stop`: asks the daemon to exit. If it does not answer, signals the process that its lock names.
 
-use super::super::listed;
+use super::super::list_runs;
 use super::super::runs::{cancel, ending_of};
 use crate::args::StopArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{daemon_client, print, settings};
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::daemon_lock;
@@ -20,22 +20,22 @@ use tenure_os::process::{self, Process, Sent};
 use tenure_settings::Settings;
 
 /// Interval for polling the lock.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time limit for the daemon to exit.
-const FAREWELL: Duration = Duration::from_mins(10);
+const EXIT_LIMIT: Duration = Duration::from_mins(10);
 
 pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> {
-    let deadline = clock::awake() + FAREWELL;
-    let mut unreachable = reach::Unreachable::new(settings);
+    let deadline = clock::awake() + EXIT_LIMIT;
+    let mut unreachable = daemon_client::UnreachableDaemon::new(settings);
     let mut ended = false;
     loop {
-        let asked = match reach::running(settings) {
+        let requested = match daemon_client::connect(settings) {
             Some(client) => request_leave(&client, args, deadline).map(|()| true),
-            None if !settings.state.exists() || call_off(settings)? => break,
+            None if !settings.state.exists() || mark_stopped(settings)? => break,
             // The daemon is starting, is exiting, or has lost its socket.
             None => unreachable.check().map(|()| false),
         };
-        match asked {
+        match requested {
             Ok(true) => return Ok(0),
             Ok(false) if clock::awake() > deadline => {
                 return Err(Failure::refused(
@@ -43,15 +43,15 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
                 ));
             }
             Ok(false) => {
-                poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+                poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
             }
             Err(failure) if failure.is_silent() => {
                 ended |= end_silent(settings)?;
-                unreachable = reach::Unreachable::new(settings);
+                unreachable = daemon_client::UnreachableDaemon::new(settings);
             }
             // The daemon exited or was replaced during the call.
             Err(failure) if failure.is_lost() && clock::awake() <= deadline => {
-                poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+                poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
             }
             Err(failure) => return Err(failure),
         }
@@ -66,8 +66,8 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
 
 /// Asks the daemon to exit, and waits until it has. Fails as silent if the daemon hangs meanwhile.
 fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result<(), Failure> {
-    let pid = reach::wait(client.health())?.pid;
-    reach::wait(client.shutdown(args.cancel_runs))?;
+    let pid = daemon_client::call(client.health())?.pid;
+    daemon_client::call(client.shutdown(args.cancel_runs))?;
     let mut next_probe = clock::awake() + PROBE_AFTER;
     let mut unanswered = 0;
     while client.lock_holder().is_some_and(|holder| holder.pid == pid) {
@@ -77,21 +77,21 @@ fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result
             ));
         }
         if clock::awake() >= next_probe {
-            match reach::try_wait(client.probe())? {
+            match daemon_client::try_call(client.probe())? {
                 Ok(()) => unanswered = 0,
                 // A daemon that exits closes its sockets first: a single unanswered probe proves nothing.
                 Err(_) if unanswered == 0 => unanswered = 1,
-                Err(silent) => return Err(reach::failure(&silent)),
+                Err(silent) => return Err(daemon_client::to_failure(&silent)),
             }
             next_probe = clock::awake() + PROBE_AFTER;
         }
-        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+        poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
     }
     Ok(())
 }
 
 /// Marks the lock of a daemon that is gone, so that its warden starts no other. Returns false if there is a daemon.
-fn call_off(settings: &Settings) -> Result<bool, Failure> {
+fn mark_stopped(settings: &Settings) -> Result<bool, Failure> {
     let failed = |error| crate::settings::full_disk(settings).unwrap_or_else(|| Failure::refused(error));
     let dir = tenure_os::file::Dir::open(&settings.state).map_err(failed)?;
     let Some(lock) = Lock::take(&dir, daemon_lock::NAME).map_err(failed)? else { return Ok(false) };
@@ -120,13 +120,13 @@ fn end_silent(settings: &Settings) -> Result<bool, Failure> {
     };
     // A daemon that was only stopped (SIGSTOP) can exit in the usual way after SIGCONT.
     if process.signal(&proof, Signal::CONT) == Sent::Yes
-        && reach::try_wait(client.probe())?.is_ok()
+        && daemon_client::try_call(client.probe())?.is_ok()
         && client.lock_holder().is_some()
     {
         return Ok(false);
     }
     complain(format_args!("the daemon (pid {pid}) does not answer: it is ended, and runs go on"));
-    for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, FAREWELL)] {
+    for (signal, limit) in [(Signal::TERM, GRACE), (Signal::KILL, EXIT_LIMIT)] {
         match process.signal(&proof, signal) {
             Sent::Gone => return Ok(true),
             Sent::Denied if signal == Signal::KILL => {
@@ -134,22 +134,22 @@ fn end_silent(settings: &Settings) -> Result<bool, Failure> {
             }
             Sent::Yes | Sent::Denied => {}
         }
-        if ends_within(&process, patience)? {
+        if ends_within(&process, limit)? {
             return Ok(true);
         }
     }
     Err(Failure::refused(format!("the daemon (pid {pid}) was killed and is not gone yet")))
 }
 
-fn ends_within(process: &Process, patience: Duration) -> Result<bool, Failure> {
-    let ready = poll::wait(&[Interest::reading(process)], Some(patience)).map_err(Failure::refused)?;
+fn ends_within(process: &Process, limit: Duration) -> Result<bool, Failure> {
+    let ready = poll::wait(&[Interest::reading(process)], Some(limit)).map_err(Failure::refused)?;
     Ok(ready[0].read)
 }
 
 /// Ends every run through its keeper, without a daemon.
 fn cancel_by_files(settings: &Settings) -> Result<(), Failure> {
     let state = settings::open(settings)?;
-    let live = listed(&state, |view| view.state != State::Exited)?;
+    let live = list_runs(&state, |view| view.state != State::Exited)?;
     for (dir, _) in &live {
         cancel(&state, dir, false)?;
     }

@@ -24,12 +24,12 @@ use tenure_settings::Settings;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Lifetime after which a daemon's death does not count as a failed start.
-const SOUND: Duration = Duration::from_mins(1);
+const STABLE_AFTER: Duration = Duration::from_mins(1);
 /// Number of consecutive waits without a sign of life that count as a hang. A wait that took too long, because this
 /// process was suspended as well, counts as one.
-const WAITS: u32 = 12;
+const MAX_MISSED_SIGNS: u32 = 12;
 /// Factor by which the time limit for the first sign of life is longer.
-const STARTING: u32 = 10;
+const STARTUP_FACTOR: u32 = 10;
 
 /// Runs a daemon without a terminal. With `--restart` or `--watch`, this process becomes its warden.
 pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
@@ -50,11 +50,11 @@ pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failu
     } else {
         starters.push(conn);
     }
-    keep_up(&settings, &alone, starters)
+    supervise(&settings, &alone, starters)
 }
 
 /// Starts the daemon, and restarts it whenever it died or was replaced.
-fn keep_up(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Result<u8, Failure> {
+fn supervise(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Result<u8, Failure> {
     let words = ["daemon", "run", "--warded"].map(OsStr::new);
     let mut pause = FIRST_PAUSE;
     loop {
@@ -71,14 +71,14 @@ fn keep_up(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Resul
         let pid = born.map_err(Failure::refused)?;
         // The daemon is our child and not reaped yet, so the pid is still its own.
         if let Some(daemon) = Process::open(pid).map_err(Failure::refused)? {
-            watch(settings, &daemon, &signs, WAITS * STARTING).map_err(Failure::refused)?;
+            watch(settings, &daemon, &signs, MAX_MISSED_SIGNS * STARTUP_FACTOR).map_err(Failure::refused)?;
         }
         match reaper::wait_for(pid).map_err(Failure::refused)? {
             // The daemon was told to exit, another one runs, or its caller was told why it cannot serve.
             Exit::Code(code @ (0 | FINAL)) => return Ok(u8::try_from(code).unwrap_or(1)),
             Exit::Code(_) | Exit::Signal(_) => {}
         }
-        if clock::awake().saturating_sub(began) > SOUND {
+        if clock::awake().saturating_sub(began) > STABLE_AFTER {
             pause = FIRST_PAUSE;
         }
         poll::wait(&[], Some(pause)).map_err(Failure::refused)?;
@@ -107,7 +107,9 @@ pub(super) fn serve_warded(settings: Settings, conns: Vec<Conn>) -> u8 {
 fn is_orphaned(settings: &Settings, daemon: &Identity, signs: &Conn) -> Result<bool, Failure> {
     let refused = |error: io::Error| Failure::refused(error);
     match process::look(daemon) {
-        (Evidence::Same(_), Some(process)) => watch(settings, &process, signs, WAITS).map_err(refused)?,
+        (Evidence::Same(_), Some(process)) => {
+            watch(settings, &process, signs, MAX_MISSED_SIGNS).map_err(refused)?
+        }
         (Evidence::Unreadable(why), _) => return Err(Failure::refused(why)),
         (Evidence::Same(_) | Evidence::Gone | Evidence::Other, _) => {}
     }
@@ -120,7 +122,7 @@ fn is_orphaned(settings: &Settings, daemon: &Identity, signs: &Conn) -> Result<b
 fn watch(settings: &Settings, daemon: &Process, signs: &Conn, mut left: u32) -> io::Result<()> {
     let limit = settings.daemon.replace_after;
     // `None` once only the exit is left to wait for.
-    let mut each = limit.map(|limit| limit / WAITS);
+    let mut each = limit.map(|limit| limit / MAX_MISSED_SIGNS);
     loop {
         let interests = [Interest::reading(daemon), Interest::reading(signs)];
         let interests = if each.is_some() { &interests[..] } else { &interests[..1] };
@@ -133,7 +135,7 @@ fn watch(settings: &Settings, daemon: &Process, signs: &Conn, mut left: u32) -> 
         if ready[1].read {
             match drain(signs)? {
                 Got::End => each = None,
-                Got::Bytes(_) | Got::Nothing => left = WAITS,
+                Got::Bytes(_) | Got::Nothing => left = MAX_MISSED_SIGNS,
             }
         } else if clock::awake().saturating_sub(begun) >= length {
             left -= 1;

@@ -20,12 +20,12 @@ mod tests {
     }
 
     #[test]
-    fn one_word_is_the_line_as_it_is() {
+    fn a_single_word_is_the_command_line() {
         assert_eq!(joined(&["echo  a | wc 'x y'"]), "echo  a | wc 'x y'");
     }
 
     #[test]
-    fn each_of_several_words_stays_one() {
+    fn several_words_are_quoted_so_that_each_stays_one() {
         assert_eq!(joined(&["ls", "-l", "/tmp/a.txt"]), "ls -l /tmp/a.txt");
         assert_eq!(joined(&["echo", "a b", "it's", "$HOME", ""]), r"echo 'a b' 'it'\''s' '$HOME' ''");
         assert_eq!(joined(&["A=b", "~", "*", "é", "a\nb"]), "'A=b' '~' '*' 'é' 'a\nb'");

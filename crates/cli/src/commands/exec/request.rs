@@ -2,7 +2,7 @@
 
 use super::line::line;
 use crate::args::{ExecArgs, Limit};
-use crate::here::is_from_environment;
+use crate::caller_context::is_from_environment;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;

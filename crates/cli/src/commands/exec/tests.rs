@@ -35,7 +35,7 @@ fn the_exit_code_is_the_commands_own_or_that_of_run() {
 }
 
 #[test]
-fn what_has_no_end_yet_is_no_failure_unless_somebody_must_answer() {
+fn a_running_command_exits_0_and_a_pending_approval_exits_1() {
     let going_on = reply(&json!({"status": "running"}));
     assert_eq!(code(&going_on), 0);
     assert!(notes(&going_on)[0].contains("tenure process poll 0123456789ab"));
@@ -45,7 +45,7 @@ fn what_has_no_end_yet_is_no_failure_unless_somebody_must_answer() {
 }
 
 #[test]
-fn a_cut_output_says_where_the_rest_is() {
+fn a_cut_output_names_the_command_for_the_rest() {
     let whole = reply(&json!({"exitReason": "exit", "exitCode": 0}));
     assert!(notes(&whole).is_empty());
     let cut = reply(&json!({"exitReason": "exit", "exitCode": 0, "truncated": true, "nextLine": 7}));
@@ -53,7 +53,7 @@ fn a_cut_output_says_where_the_rest_is() {
 }
 
 #[test]
-fn a_time_limit_is_told_in_the_words_of_the_command_line() {
+fn a_time_limit_is_explained_with_command_line_flags() {
     for kind in ["overall-timeout", "no-output-timeout"] {
         let ended = reply(&json!({
             "status": "failed", "exitReason": kind, "failureKind": kind, "followUp": "give timeoutSeconds", "truncated": true,

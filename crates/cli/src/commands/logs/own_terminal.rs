@@ -11,12 +11,12 @@ use tenure_os::terminal;
 use tenure_output::screen::ModeTracker;
 
 /// Time limit for restoring the terminal after a termination signal.
-const COURTESY: Duration = Duration::from_secs(1);
+const RESTORE_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) struct OwnTerminal {
     tracker: ModeTracker,
     /// Connection that delivers the number of a caught signal.
-    heard: Conn,
+    signal: Conn,
     stopped: Option<u8>,
 }
 
@@ -29,32 +29,32 @@ impl OwnTerminal {
         let taken: Vec<i32> =
             signals::LEAVE.into_iter().filter(|&signal| !signals::is_ignored(signal)).collect();
         let signals = Signals::take(&taken)?;
-        let (heard, theirs) = Conn::pair()?;
+        let (signal, theirs) = Conn::pair()?;
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(&signals, &theirs))?;
-        Ok(Some(Self { tracker: ModeTracker::default(), heard, stopped: None }))
+        Ok(Some(Self { tracker: ModeTracker::default(), signal, stopped: None }))
     }
 
     /// Tracks the terminal modes that these printed bytes change.
-    pub(super) fn shows(&mut self, bytes: &[u8]) {
+    pub(super) fn track(&mut self, bytes: &[u8]) {
         self.tracker.feed(bytes);
     }
 
     /// Event of a caught signal.
     pub(super) fn interest(&self) -> Interest<'_> {
-        Interest::reading(&self.heard)
+        Interest::reading(&self.signal)
     }
 
     /// Returns true if a termination signal was caught.
     pub(super) fn is_stopped(&mut self) -> bool {
         let mut number = [0];
-        if self.stopped.is_none() && matches!(self.heard.read(&mut number), Ok(Got::Bytes(_))) {
+        if self.stopped.is_none() && matches!(self.signal.read(&mut number), Ok(Got::Bytes(_))) {
             self.stopped = Some(number[0]);
         }
         self.stopped.is_some()
     }
 
     /// Restores the terminal; returns the caught signal.
-    pub(super) fn put_back(mut self) -> Option<u8> {
+    pub(super) fn restore(mut self) -> Option<u8> {
         // A closed terminal needs no restoring.
         let _ = terminal::stdout().write_all(self.tracker.undo().as_bytes());
         self.is_stopped();
@@ -75,6 +75,6 @@ fn watch(signals: &Signals, to: &Conn) {
     };
     // If the main thread does not listen, the process is exiting.
     let _ = to.write(&[u8::try_from(number).unwrap_or(0)]);
-    let _ = poll::wait(&[], Some(COURTESY));
+    let _ = poll::wait(&[], Some(RESTORE_LIMIT));
     signals::die_of(number);
 }

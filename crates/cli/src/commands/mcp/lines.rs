@@ -28,14 +28,14 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
-    async fn a_line_that_the_daemon_did_not_end_is_none() {
+    async fn an_unfinished_last_line_is_dropped() {
         let mut lines = Lines::of(&b"{\"id\":1}\n{\"id\":2}"[..]);
         assert_eq!(lines.next().await.as_deref(), Some(&b"{\"id\":1}\n"[..]));
         assert_eq!(lines.next().await, None);
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_for_a_line_loses_nothing_of_it() {
+    async fn a_cancelled_read_loses_no_bytes() {
         let (mut daemon, read) = tokio::io::duplex(64);
         let mut lines = Lines::of(read);
         daemon.write_all(b"one ").await.unwrap();

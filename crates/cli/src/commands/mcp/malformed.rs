@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_json_is_a_parse_error_without_an_id() {
+    fn invalid_json_is_a_parse_error_without_an_id() {
         for line in ["junk", "{\"jsonrpc\":\"2.0\",\"id\":1,", "{} {}", "\u{1b}[A"] {
             assert_eq!(answer(line), (-32700, Value::Null), "{line}");
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_the_daemons() {
+    fn valid_messages_go_to_the_daemon() {
         for line in [
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"nope\"}",
             "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"params\":null}\r\n",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_answered_is_dropped() {
+    fn malformed_notifications_and_responses_are_dropped() {
         for line in [
             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":7}",
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{}}",

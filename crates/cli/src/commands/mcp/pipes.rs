@@ -10,23 +10,23 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of lines queued in each direction.
-const WAITING: usize = 16;
+const QUEUE_LINES: usize = 16;
 
 pub(super) struct Pipes {
-    heard: mpsc::Receiver<Vec<u8>>,
+    incoming: mpsc::Receiver<Vec<u8>>,
     /// Line that was received and not taken yet.
-    kept: Option<Vec<u8>>,
-    said: mpsc::Sender<Vec<u8>>,
+    peeked: Option<Vec<u8>>,
+    outgoing: mpsc::Sender<Vec<u8>>,
     /// Carries no value; closes when everything is written.
     written: oneshot::Receiver<Infallible>,
 }
 
 impl Pipes {
     pub(super) fn open() -> Result<Self, Failure> {
-        let (hear, heard) = mpsc::channel(WAITING);
-        let (said, mut say) = mpsc::channel::<Vec<u8>>(WAITING);
+        let (to_daemon, incoming) = mpsc::channel(QUEUE_LINES);
+        let (outgoing, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE_LINES);
         // Weak: this thread alone must not keep the output queue open.
-        let answers = said.downgrade();
+        let answers = outgoing.downgrade();
         let read = move || {
             let mut stdin = io::stdin().lock();
             let mut line = Vec::new();
@@ -39,7 +39,7 @@ impl Pipes {
                     continue;
                 }
                 let taken = match malformed::judge(&line) {
-                    Line::Message => hear.blocking_send(line).is_ok(),
+                    Line::Message => to_daemon.blocking_send(line).is_ok(),
                     Line::Refused(answer) => {
                         answers.upgrade().is_some_and(|answers| answers.blocking_send(answer).is_ok())
                     }
@@ -50,11 +50,11 @@ impl Pipes {
                 }
             }
         };
-        let (writes, written) = oneshot::channel();
+        let (writer_alive, written) = oneshot::channel();
         let write = move || {
-            let _writes: oneshot::Sender<Infallible> = writes;
+            let _writer_alive: oneshot::Sender<Infallible> = writer_alive;
             let mut stdout = io::stdout().lock();
-            while let Some(line) = say.blocking_recv() {
+            while let Some(line) = to_write.blocking_recv() {
                 if stdout.write_all(&line).and_then(|()| stdout.flush()).is_err() {
                     return;
                 }
@@ -62,33 +62,33 @@ impl Pipes {
         };
         thread::Builder::new().name("stdin".to_owned()).spawn(read).map_err(Failure::refused)?;
         thread::Builder::new().name("stdout".to_owned()).spawn(write).map_err(Failure::refused)?;
-        Ok(Self { heard, kept: None, said, written })
+        Ok(Self { incoming, peeked: None, outgoing, written })
     }
 
     /// Next message; `None` if the client has closed its input.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
-        match self.kept.take() {
+        match self.peeked.take() {
             Some(line) => Some(line),
-            None => self.heard.recv().await,
+            None => self.incoming.recv().await,
         }
     }
 
     /// Waits for the next line without taking it; returns false if the client has closed its input.
     pub(super) async fn wait(&mut self) -> bool {
-        if self.kept.is_none() {
-            self.kept = self.heard.recv().await;
+        if self.peeked.is_none() {
+            self.peeked = self.incoming.recv().await;
         }
-        self.kept.is_some()
+        self.peeked.is_some()
     }
 
     /// Closes the output, and waits at most this long until everything is written.
-    pub(super) async fn close(self, patience: Duration) {
-        drop(self.said);
-        let _ = tokio::time::timeout(patience, self.written).await;
+    pub(super) async fn close(self, limit: Duration) {
+        drop(self.outgoing);
+        let _ = tokio::time::timeout(limit, self.written).await;
     }
 
     /// Queues a line for the client; returns false if the output is closed.
-    pub(super) async fn say(&self, line: Vec<u8>) -> bool {
-        self.said.send(line).await.is_ok()
+    pub(super) async fn send(&self, line: Vec<u8>) -> bool {
+        self.outgoing.send(line).await.is_ok()
     }
 }

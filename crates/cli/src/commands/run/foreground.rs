@@ -1,8 +1,8 @@
-//! The foreground caller: its output is the command's, its death is the run's end. One thread waits for
-//! everything; another prints, because a terminal or pipe that nobody reads may hold it up for ever.
+//! `tenure run` in the foreground: prints the command's output, and ends the run if this process dies. One thread waits for
+//! events; another one prints, because a terminal or pipe that nobody reads can block it forever.
 
 use super::super::printer::{self, Printed, Printer};
-use super::typing::{Input, Typing};
+use super::stdin_copy::{StdinCopy, StdinMode};
 use super::{handover, print_record};
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -32,55 +32,55 @@ use tenure_os::terminal::{self, Raw};
 use tenure_os::{clock, reaper};
 use tenure_settings::Settings;
 
-/// How often a fallen keeper's run is looked at until somebody has closed it.
+/// Interval for polling a run whose keeper died, until its ending is written.
 const CLOSE_POLL: Duration = Duration::from_millis(5);
-/// How long the last output may take to be printed once somebody wants us to go.
+/// Time limit for printing the last output after a termination signal.
 const PRINT_LIMIT: Duration = Duration::from_secs(1);
-/// How long the nursery may take to leave; it has nothing left to do.
+/// Time limit for the nursery to exit: it has nothing left to do.
 const NURSERY_EXIT_LIMIT: Duration = Duration::from_secs(5);
 
 struct Foreground<'a> {
     args: &'a RunArgs,
     state: &'a StateRoot,
-    /// The nursery that we started ourselves.
+    /// The nursery that this process started.
     nursery: Option<Nursery>,
     nursery_pid: Option<i32>,
     launched: Launched,
     signals: Signals,
-    typing: Typing,
+    stdin: StdinCopy,
     printer: Printer,
     raw: Option<Raw>,
     ending: Option<Ending>,
-    /// Whether this process is the parent of last resort of nothing but this run.
-    last_resort: bool,
-    /// How often somebody asked us to leave.
-    asked: u32,
-    /// Whether the command executes, or is known not to.
-    begun: bool,
-    /// When a run that we were asked to leave is left, printed or not.
+    /// True if orphans of this run, and of nothing else, are reparented to this process.
+    is_subreaper: bool,
+    /// Number of termination signals.
+    terminations: u32,
+    /// True once the command was executed, or could not be.
+    has_started: bool,
+    /// Deadline for leaving after a termination signal, even if output is not printed yet.
     leave_at: Option<Duration>,
-    /// The run without keeper and nursery, while we close it as the parent of last resort,
+    /// The run without keeper and nursery, while this process closes it as the parent of its orphans.
     fallen: Option<Vec<FallenRun>>,
-    /// or as anybody else.
+    /// The same, while this process closes it without being their parent.
     closing: Option<Closing>,
 }
 
 pub(super) fn run(args: &RunArgs, state: &StateRoot, mut spec: Spec) -> Result<u8, Failure> {
-    // Orphans come to us only if there can be none but this run's: a shell may have left us its children.
-    let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
-    let signals = take_signals(args).map_err(Failure::ours)?;
-    let nursery = Nursery::start(state).map_err(Failure::ours)?;
-    let input = Input::of(args);
-    if input == Input::Passed {
+    // Become a subreaper only if all orphans will be this run's: a shell may have left us its children.
+    let is_subreaper = reaper::childless() && reaper::become_subreaper().is_ok();
+    let signals = take_signals(args).map_err(Failure::tenure_failed)?;
+    let nursery = Nursery::start(state).map_err(Failure::tenure_failed)?;
+    let input = StdinMode::of(args);
+    if input == StdinMode::Passed {
         spec.pass_stdin();
     }
-    let mut launched = nursery.run(state, &spec, Role::Caller).map_err(Failure::ours)?;
-    // A keeper that did not get it ends the run. If it is gone, and its nursery too, nobody but us writes the ending.
+    let mut launched = nursery.run(state, &spec, Role::Caller).map_err(Failure::tenure_failed)?;
+    // A keeper that gets no descriptor ends the run. If keeper and nursery are gone, this process writes the ending.
     let _ = input.pass(&mut launched.keeper);
-    attend(args, state, (launched, input), signals, Some((nursery, last_resort)))
+    supervise(args, state, (launched, input), signals, Some((nursery, is_subreaper)))
 }
 
-/// The same through the daemon, which has a nursery.
+/// Runs the command through the daemon, by the daemon's nursery.
 pub(super) fn by_daemon(
     args: &RunArgs,
     settings: &Settings,
@@ -88,26 +88,26 @@ pub(super) fn by_daemon(
     request: &RunRequest,
 ) -> Result<u8, Failure> {
     let state = crate::settings::open(settings)?;
-    let signals = take_signals(args).map_err(Failure::ours)?;
+    let signals = take_signals(args).map_err(Failure::tenure_failed)?;
     let launched = handover::launch(client, &state, args, request, &signals)?;
-    attend(args, &state, launched, signals, None)
+    supervise(args, &state, launched, signals, None)
 }
 
-/// Sees a run through to its end. `own` is the nursery that we started ourselves, and whether we are the parent of last
-/// resort of nothing but this run.
-fn attend(
+/// Runs the event loop until the run has ended, and reports the ending. `own` is the nursery that this process started, and
+/// true if the run's orphans are reparented to this process.
+fn supervise(
     args: &RunArgs,
     state: &StateRoot,
-    (launched, input): (Launched, Input),
+    (launched, input): (Launched, StdinMode),
     signals: Signals,
     own: Option<(Nursery, bool)>,
 ) -> Result<u8, Failure> {
-    let (nursery, last_resort) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
-    let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::ours)?;
+    let (nursery, is_subreaper) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
+    let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::tenure_failed)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.as_ref().map(Nursery::pid),
         nursery,
-        typing: Typing::new(input),
+        stdin: StdinCopy::new(input),
         args,
         state,
         launched,
@@ -115,27 +115,27 @@ fn attend(
         printer,
         raw: None,
         ending: None,
-        last_resort,
-        asked: 0,
-        begun: false,
+        is_subreaper,
+        terminations: 0,
+        has_started: false,
         leave_at: None,
         fallen: None,
         closing: None,
     };
-    let refused = foreground.watch().map_err(Failure::ours)?;
+    let refused = foreground.watch().map_err(Failure::tenure_failed)?;
     if refused.is_some() {
-        foreground.put_terminal_back().map_err(Failure::ours)?;
+        foreground.put_terminal_back().map_err(Failure::tenure_failed)?;
     }
     foreground.raw = None;
-    foreground.bid_farewell().map_err(Failure::ours)?;
+    foreground.wait_for_nursery().map_err(Failure::tenure_failed)?;
     if let Some(why) = refused {
-        return Err(Failure::ours(why));
+        return Err(Failure::tenure_failed(why));
     }
     foreground.report()
 }
 
 fn take_signals(args: &RunArgs) -> io::Result<Signals> {
-    // One who started us with a signal ignored, as nohup does, wants it ignored.
+    // A signal that was ignored at our start, as by nohup, stays ignored.
     let mut taken: Vec<i32> =
         signals::LEAVE.into_iter().filter(|&signal| !signals::is_ignored(signal)).collect();
     taken.extend([signals::CHILD, signals::WINDOW]);
@@ -148,39 +148,39 @@ fn take_signals(args: &RunArgs) -> io::Result<Signals> {
 }
 
 impl Foreground<'_> {
-    /// Until the run has ended and its output is printed, or printing is of no more use. Returns why there is
-    /// no run, if there is none.
+    /// Waits until the run has ended and its output is printed, or nobody reads the output. Returns the error if there is no
+    /// run.
     fn watch(&mut self) -> io::Result<Option<String>> {
-        // What came together with the daemon's answer: it may be all that comes for long.
-        if let Some(why) = self.hear()? {
+        // Messages that came together with the daemon's response: no other may come for a long time.
+        if let Some(why) = self.read_messages()? {
             return Ok(Some(why));
         }
         loop {
-            let typing = self.typing.interest();
+            let stdin = self.stdin.interest();
             let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.printer.interest());
             let keeper_at = (!self.launched.keeper.ended()).then_some(interests.len());
             interests.extend(keeper_at.map(|_| self.launched.keeper.interest()));
-            let typing_at = typing.as_ref().map(|_| interests.len());
-            interests.extend(typing);
+            let stdin_at = stdin.as_ref().map(|_| interests.len());
+            interests.extend(stdin);
             let ready = poll::wait(&interests, self.timeout())?;
             let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
-            let typing_ready = typing_at.is_some_and(|at| ready[at].read);
+            let stdin_ready = stdin_at.is_some_and(|at| ready[at].read);
             if ready[0].read {
                 self.take_signals();
             }
             if keeper_ready {
                 self.launched.keeper.flush();
                 self.launched.keeper.fill();
-                if let Some(why) = self.hear()? {
+                if let Some(why) = self.read_messages()? {
                     return Ok(Some(why));
                 }
             }
-            if typing_ready {
-                self.typing.read(&mut self.launched.keeper);
+            if stdin_ready {
+                self.stdin.read(&mut self.launched.keeper);
             }
             if self.launched.keeper.ended() && self.ending.is_none() && !self.look_for_ending()? {
-                return Ok(Some("how the run ended could not be recorded".to_owned()));
+                return Ok(Some("the run's ending could not be recorded".to_owned()));
             }
             if self.printed() {
                 return Ok(None);
@@ -194,22 +194,22 @@ impl Foreground<'_> {
         fallen.then_some(CLOSE_POLL).or(leave)
     }
 
-    /// What the keeper says; returns why there is no run, if there is none.
-    fn hear(&mut self) -> io::Result<Option<String>> {
-        while let Some((tell, body)) =
+    /// Handles the keeper's messages. Returns the error if there is no run.
+    fn read_messages(&mut self) -> io::Result<Option<String>> {
+        while let Some((message, body)) =
             self.launched.keeper.next_frame::<KeeperMessage>().map_err(io::Error::other)?
         {
-            match tell {
+            match message {
                 KeeperMessage::Started { .. } => self.started(),
                 KeeperMessage::Grown { to } => self.printer.print_to(to),
                 KeeperMessage::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
-                KeeperMessage::StdinTaken { to } => self.typing.taken(to),
-                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.typing.close(),
+                KeeperMessage::StdinTaken { to } => self.stdin.taken(to),
+                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.stdin.close(),
                 KeeperMessage::Ended { ending } => self.end(*ending),
-                KeeperMessage::NotStarted { .. } => self.begun = true,
+                KeeperMessage::NotStarted { .. } => self.has_started = true,
                 KeeperMessage::Unrecorded { why, .. } => return Ok(Some(why)),
-                KeeperMessage::Refused { why } if !self.begun => return Ok(Some(why)),
-                // A signal or a size that came too late for the run.
+                KeeperMessage::Refused { why } if !self.has_started => return Ok(Some(why)),
+                // A signal or size came too late for the run.
                 KeeperMessage::Refused { .. }
                 | KeeperMessage::Done
                 | KeeperMessage::Welcome { .. }
@@ -226,26 +226,26 @@ impl Foreground<'_> {
         Ok(None)
     }
 
-    /// The command executes: from now on keys are its own.
+    /// Starts to forward standard input, because the command executes.
     fn started(&mut self) {
-        self.begun = true;
-        self.typing.begin(&mut self.launched.keeper);
-        // From the background the terminal is somebody else's to set.
-        if self.args.pty && self.typing.is_open() && terminal::stdin().in_foreground() {
+        self.has_started = true;
+        self.stdin.begin(&mut self.launched.keeper);
+        // A background process must not change the terminal's mode.
+        if self.args.pty && self.stdin.is_open() && terminal::stdin().in_foreground() {
             self.raw = Raw::enter(terminal::stdin()).ok();
         }
     }
 
     fn end(&mut self, ending: Ending) {
-        self.typing.close();
+        self.stdin.close();
         self.printer.print_to(ending.output.bytes);
-        // A program that ended well may have meant what it left, as `tput civis` does.
+        // After success the terminal's modes stay: the program may have set them on purpose, as `tput civis` does.
         if ending.termination.code() != 0 {
-            self.printer.leave();
+            self.printer.reset_terminal();
         }
         self.printer.finish(ending.output.bytes);
         self.ending = Some(ending);
-        if self.asked > 0 {
+        if self.terminations > 0 {
             self.leave_at = Some(clock::awake() + PRINT_LIMIT);
         }
     }
@@ -264,20 +264,20 @@ impl Foreground<'_> {
                     signals::stop_self();
                 }
                 signals::CONTINUED => self.ask(&KeeperRequest::Signal { signal: Signal::CONT }),
-                _ => self.leave(self.asked > 0),
+                _ => self.leave(self.terminations > 0),
             }
         }
     }
 
-    /// Somebody wants us to go. From here on the run is not held up for a reader, who may never come.
+    /// Cancels the run after a termination signal. From here on, unread output does not block the run.
     fn leave(&mut self, now: bool) {
-        self.asked += 1;
+        self.terminations += 1;
         self.ask(&KeeperRequest::Cancel { now });
         self.ask(&KeeperRequest::Taken { to: u64::MAX });
         if self.ending.is_some() {
             self.leave_at = Some(clock::awake());
         } else if self.launched.keeper.ended() {
-            // Nobody is left to be asked. Whoever is to write the ending has a moment for it.
+            // There is no keeper to ask. Give the nursery or the daemon a moment to write the ending.
             self.leave_at.get_or_insert(clock::awake() + NURSERY_EXIT_LIMIT);
         }
     }
@@ -286,7 +286,7 @@ impl Foreground<'_> {
         self.launched.keeper.send(ask, &[]);
     }
 
-    /// Takes ended children off the list; as the first process of a container we have others' too.
+    /// Reaps ended children. As the first process of a container, this process gets those of others, too.
     fn reap(&mut self) {
         for ended in reaper::reap_now() {
             if Some(ended.pid) == self.nursery_pid {
@@ -296,8 +296,8 @@ impl Foreground<'_> {
         }
     }
 
-    /// The keeper is gone without a word. If the nursery lives it ends the run; if not, that is left to us.
-    /// Returns whether there is still an ending to come.
+    /// Handles a keeper that is gone without an ending. If its nursery lives, that ends the run; otherwise this process does.
+    /// Returns false if the ending cannot be written.
     fn look_for_ending(&mut self) -> io::Result<bool> {
         let dir = &self.launched.dir;
         if let Some(ending) = dir.ending().map_err(io::Error::other)? {
@@ -305,16 +305,16 @@ impl Foreground<'_> {
             self.end(ending);
             return Ok(true);
         }
-        // Whoever comes now finds the lock taken; to ask for it would drop it.
-        if self.closing.is_none() && (self.somebody_closes_it()? || dir.kept()?) {
+        // While this process closes the run it holds the lock: a check would release it.
+        if self.closing.is_none() && (self.has_closer()? || dir.kept()?) {
             return Ok(true);
         }
-        if !self.last_resort {
+        if !self.is_subreaper {
             return self.close();
         }
         let fallen = self.fallen.get_or_insert_with(|| FallenRun::read(dir.path()));
         if fallen.is_empty() {
-            // It was closed, and the disk would not take that.
+            // The run was closed, but its ending could not be written.
             return Ok(dir.ending().map_err(io::Error::other)?.is_some());
         }
         by_parent::stop_round(&HashSet::new(), fallen);
@@ -322,8 +322,8 @@ impl Foreground<'_> {
         Ok(true)
     }
 
-    /// One step of closing a run whose processes do not come back to us. Returns whether there is still an ending to
-    /// come.
+    /// Closes, step by step, a run whose orphans are not reparented to this process. Returns false if the ending cannot be
+    /// written.
     fn close(&mut self) -> io::Result<bool> {
         let done = if let Some(closing) = &mut self.closing {
             closing.go_on().map(drop)
@@ -333,42 +333,42 @@ impl Foreground<'_> {
             let how = run.keeper_killed();
             run.begin(how).map(|closing| self.closing = Some(closing))
         };
-        // What cannot be read now, or has a keeper after all, is looked at again.
+        // Retry if the run cannot be read now, or has a keeper after all.
         Ok(!matches!(done, Err(NotClosed::Unwritten(_))))
     }
 
-    /// Whether there is somebody to write the ending of a run whose keeper fell: its nursery, or a daemon.
-    fn somebody_closes_it(&self) -> io::Result<bool> {
+    /// Returns true if a nursery or a daemon will write the ending of a run whose keeper died.
+    fn has_closer(&self) -> io::Result<bool> {
         if lock::holder(self.state.dir(), "daemon.lock")? == Holder::Somebody {
             return Ok(true);
         }
         let id = match &self.nursery {
             Some(nursery) => Some(nursery.id().clone()),
-            // One that was ours has left; the daemon's is named in the keeper's note.
+            // Our own nursery has exited. The keeper's note names a nursery of the daemon.
             None if self.nursery_pid.is_some() => None,
             None => self.launched.dir.note().map_err(io::Error::other)?.map(|note| note.nursery_id),
         };
         id.map_or(Ok(false), |id| nursery::lives(self.state.path(), &id))
     }
 
-    /// Whether there is nothing more to print, or nobody to print for.
+    /// Returns true if everything is printed, nobody reads the output, or the deadline has passed.
     fn printed(&mut self) -> bool {
         while let Some(printed) = self.printer.next() {
             match printed {
                 Printed::UpTo(to) => self.launched.keeper.send(&KeeperRequest::Taken { to }, &[]),
                 Printed::All => return self.ending.is_some(),
-                Printed::NobodyReads if self.ending.is_some() => return true,
-                Printed::NobodyReads => self.leave(false),
+                Printed::ReaderGone if self.ending.is_some() => return true,
+                Printed::ReaderGone => self.leave(false),
             }
         }
         self.leave_at.is_some_and(|at| clock::awake() >= at)
     }
 
-    /// Undoes what the output of a run without an ending did to the terminal.
+    /// Resets the terminal modes that the output of a run without an ending changed.
     fn put_terminal_back(&mut self) -> io::Result<()> {
         let deadline = clock::awake() + PRINT_LIMIT;
-        self.printer.enough();
-        self.printer.leave();
+        self.printer.stop_output();
+        self.printer.reset_terminal();
         self.printer.finish(0);
         loop {
             while let Some(printed) = self.printer.next() {
@@ -382,12 +382,13 @@ impl Foreground<'_> {
         }
     }
 
-    /// Leaves nothing of ours behind: the nursery goes once nobody can ask it for anything.
-    fn bid_farewell(&mut self) -> io::Result<()> {
+    /// Closes the nursery's connection, and waits until the nursery has exited. If the run has living processes, the nursery
+    /// stays for them.
+    fn wait_for_nursery(&mut self) -> io::Result<()> {
         let deadline = clock::awake() + NURSERY_EXIT_LIMIT;
         self.launched.keeper.end();
         let Some(pid) = self.nursery_pid else { return Ok(()) };
-        // Its connection ends here, so that it leaves.
+        // The nursery exits when its connection is closed, by the drop below.
         let has_more = |ending: &Ending| !ending.handed_over_to.is_empty() || !ending.termination.confirmed;
         let stays = self.ending.as_ref().is_some_and(has_more);
         if self.nursery.take().is_none() || stays {
@@ -408,13 +409,13 @@ impl Foreground<'_> {
 
     fn report(&mut self) -> Result<u8, Failure> {
         let Some(ending) = &self.ending else {
-            return Err(Failure::ours(
-                "the run has no ending: its keeper is gone and its nursery has not written one",
+            return Err(Failure::tenure_failed(
+                "the run's ending is unknown: its keeper is gone, and its nursery wrote no ending",
             ));
         };
-        // Quiet or not, a command that did not start has nobody else to say why.
+        // --quiet does not hide the error of a command that could not be started.
         if !self.args.quiet || ending.termination.reason == Reason::SpawnError {
-            complain(print::closing(&self.launched.ticket, ending));
+            complain(print::ending_line(&self.launched.ticket, ending));
         }
         if self.args.json {
             if !self.printer.ended_line() {
@@ -423,7 +424,7 @@ impl Foreground<'_> {
             print_record(&self.launched)?;
         }
         if self.printer.failed() {
-            return Err(Failure::ours("some of the output could not be printed"));
+            return Err(Failure::tenure_failed("some of the output could not be printed"));
         }
         Ok(ending.termination.code())
     }

@@ -1,4 +1,4 @@
-//! What the daemon is asked for a verb.
+//! Builds the request for a verb.
 
 use crate::args::{
     CloseArgs, HistoryArgs, Limit, SendArgs, SessionsArgs, SessionsListArgs, SessionsVerb, SpawnArgs,
@@ -8,10 +8,10 @@ use std::path::Path;
 use tenure_core::session::Origin;
 use tenure_core::tools::sessions::{Action, SessionsRequest};
 
-/// Where text comes from that is not on the command line.
+/// Reads text that is not on the command line.
 type Piped<'a> = &'a dyn Fn() -> Result<String, Failure>;
 
-/// The request that means these words.
+/// Builds the request for a verb.
 pub(super) fn of(
     args: &SessionsArgs,
     verb: &SessionsVerb,
@@ -27,13 +27,13 @@ pub(super) fn of(
         SessionsVerb::Cancel(which) => about(Action::Cancel, &which.key),
         SessionsVerb::Close(close) => self::close(close),
         SessionsVerb::Import(_) => {
-            return Err(Failure::refused("records are imported at an address of their own"));
+            return Err(Failure::refused("internal error: an import has a request of its own"));
         }
     };
     Ok(asked_by(args, request))
 }
 
-/// The request that waits for a turn.
+/// Builds the request that waits for a turn.
 pub(super) fn wait(args: &SessionsArgs, key: &str, turn: Option<&str>) -> SessionsRequest {
     let turn_id = turn.map(str::to_owned);
     asked_by(args, SessionsRequest { turn_id, ..about(Action::Wait, key) })
@@ -43,7 +43,7 @@ fn about(action: Action, key: &str) -> SessionsRequest {
     SessionsRequest { session_key: Some(key.to_owned()), ..SessionsRequest::new(action) }
 }
 
-/// The same as whoever it is that asks.
+/// Adds the requester's flags to a request.
 fn asked_by(args: &SessionsArgs, request: SessionsRequest) -> SessionsRequest {
     SessionsRequest {
         requester: args.requester.acting_as.clone(),
@@ -117,19 +117,20 @@ fn text(given: &str, piped: Piped<'_>) -> Result<String, Failure> {
     if given == "-" { piped() } else { Ok(given.to_owned()) }
 }
 
-/// A directory as it is called from everywhere.
+/// Returns the absolute path of a directory.
 fn directory(given: &Path) -> Result<String, Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::refused(format!("{}: {why}", given.display()));
     let whole = std::path::absolute(given).map_err(|error| failed(&error))?;
     whole
         .into_os_string()
         .into_string()
-        .map_err(|_| failed(&"the directory's name is no text: use one in UTF-8"))
+        .map_err(|_| failed(&"the directory's path is not valid UTF-8: use another one"))
 }
 
-/// A turn's time limit. That there is none is the agent's description to say.
+/// Converts a turn's time limit. Only the agent's description can switch the limit off.
 fn millis(Limit(limit): Limit) -> Result<u64, Failure> {
-    let none = "a session has a time limit: agents.NAME.timeout = \"0\" in config.toml lets an agent's turns do without";
+    let none =
+        "a session needs a time limit: agents.NAME.timeout = \"0\" in config.toml allows turns without one";
     let limit = limit.ok_or_else(|| Failure::usage(none))?;
     Ok(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
 }

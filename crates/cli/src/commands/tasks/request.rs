@@ -1,9 +1,9 @@
-//! What the daemon is asked for a verb.
+//! Builds the request for a verb.
 
 use crate::args::{TaskArgs, TasksArgs, TasksListArgs, TasksVerb};
 use tenure_core::tools::tasks::{Action, TasksRequest};
 
-/// The request that means these words.
+/// Builds the request for a verb.
 pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
     let request = match verb {
         TasksVerb::List(list) => self::list(list),

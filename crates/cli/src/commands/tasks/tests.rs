@@ -7,7 +7,7 @@ fn reply(findings: &Value) -> TasksReply {
 }
 
 #[test]
-fn only_an_audit_that_finds_something_exits_otherwise() {
+fn only_an_audit_with_findings_exits_1() {
     let found =
         json!([{"taskId": "a".repeat(24), "code": "stale_queued", "severity": "warning", "detail": "x"}]);
     assert_eq!(code(&TasksVerb::Audit, &reply(&found)), 1);

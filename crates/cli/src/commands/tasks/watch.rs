@@ -1,84 +1,84 @@
-//! Tasks as they change: drawn anew on a terminal, elsewhere a line for each change. Who watches goes on with the next
-//! daemon, and looks without changing anything.
+//! Watches tasks: redraws the screen on a terminal, elsewhere prints a line for each change. If the daemon goes away,
+//! continues with the next one.
 
+use crate::daemon_client;
 use crate::failure::Failure;
 use crate::print::{self, Context};
-use crate::reach;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
-use tenure_client::{Client, Failed};
+use tenure_client::{CallError, Client};
 use tenure_core::ids::TaskId;
 use tenure_core::task::{DeliveryStatus, NotifyPolicy, Status, TaskRow};
 use tenure_core::tools::tasks::{Action, TasksReply, TasksRequest};
 use tenure_os::{poll, terminal};
 use tenure_settings::Settings;
 
-/// How often it is looked.
-const LOOK: Duration = Duration::from_secs(1);
-/// How many lines a terminal has that does not say.
-const ROWS: usize = 24;
+/// Interval between two requests.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Height of a terminal that does not tell its size, in lines.
+const DEFAULT_ROWS: usize = 24;
 
-/// What is watched.
+/// A watch of a list or of one task.
 pub(super) struct Watch<'a> {
     pub(super) settings: &'a Settings,
-    /// What the daemon is asked: a list, or one task.
+    /// The request for the list or the task.
     pub(super) request: TasksRequest,
     pub(super) json: bool,
 }
 
 impl Watch<'_> {
-    /// Shows what there is and what changes, until the one task has ended, or nobody reads any more.
+    /// Shows the present state, then each change, until the one task has ended or nobody reads the output.
     pub(super) fn run(mut self) -> Result<u8, Failure> {
         let draws = !self.json && stdout().is_terminal();
-        let mut client = reach::needed(self.settings)?;
-        let mut seen = Seen::default();
+        let mut client = daemon_client::require(self.settings)?;
+        let mut seen = ShownTasks::default();
         let mut first = true;
         loop {
             let Some(reply) = self.ask(&mut client)? else { continue };
             let is_read = if draws {
-                // How it ended is left standing, whole.
+                // The end of a task stays on the terminal, uncut.
                 let rows = if has_ended(&reply) { usize::MAX } else { rows() };
-                print::heard(&drawn(&lines(&reply), rows, first))?
+                print::text_if_read(&draw(&lines(&reply), rows, first))?
             } else {
-                let now = of(&reply);
-                let left = self.left(&client, &seen, now)?;
-                self.print(&seen.changed(now, &left))?
+                let now = tasks_of(&reply);
+                let removed = self.removed(&client, &seen, now)?;
+                self.print(&seen.changed(now, &removed))?
             };
             first = false;
             if let Some(task) = &reply.task {
-                // A session's newest task may be another one later.
+                // Watch this task by its id: the session may get a newer one.
                 self.request.lookup = Some(task.id.to_string());
             }
             if !is_read || has_ended(&reply) {
                 return Ok(0);
             }
-            poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+            poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
         }
     }
 
-    /// Asks once; `None` if the daemon went away, and then `client` is the next one's.
+    /// Sends the request once. If the daemon went away, connects `client` to the next one and returns `None`.
     fn ask(&self, client: &mut Client) -> Result<Option<TasksReply>, Failure> {
-        match reach::try_wait(client.tasks(&self.request))? {
+        match daemon_client::try_call(client.tasks(&self.request))? {
             Ok(reply) => Ok(Some(reply)),
             Err(failed)
                 if failed.is_lost()
-                    || matches!(failed, Failed::Silent { .. })
+                    || matches!(failed, CallError::Silent { .. })
                     || failed.code() == Some("draining") =>
             {
-                *client = reach::next(self.settings)?;
+                *client = daemon_client::wait_for_next(self.settings)?;
                 Ok(None)
             }
-            Err(failed) => Err(reach::failure(&failed)),
+            Err(failed) => Err(daemon_client::to_failure(&failed)),
         }
     }
 
-    /// Those that have left the list, as they are now: what a task became is a change of it. One that is forgotten, or
-    /// that nobody may see any more, has nothing to tell.
-    fn left(&self, client: &Client, seen: &Seen, now: &[TaskRow]) -> Result<Vec<TaskRow>, Failure> {
-        let mut left = Vec::new();
-        for id in seen.not_among(now) {
+    /// Returns the present state of the tasks that have left the list. Tasks that were removed, or are no longer visible to
+    /// this requester, are left out.
+    fn removed(&self, client: &Client, seen: &ShownTasks, now: &[TaskRow]) -> Result<Vec<TaskRow>, Failure> {
+        let mut removed = Vec::new();
+        for id in seen.missing_from(now) {
             let request = TasksRequest {
                 lookup: Some(id.to_string()),
                 requester: self.request.requester.clone(),
@@ -86,14 +86,14 @@ impl Watch<'_> {
                 sandboxed: self.request.sandboxed,
                 ..TasksRequest::new(Action::Show)
             };
-            if let Ok(reply) = reach::try_wait(client.tasks(&request))? {
-                left.extend(reply.task);
+            if let Ok(reply) = daemon_client::try_call(client.tasks(&request))? {
+                removed.extend(reply.task);
             }
         }
-        Ok(left)
+        Ok(removed)
     }
 
-    /// Whether somebody reads it.
+    /// Prints the changed tasks. Returns false if nobody reads the output.
     fn print(&self, changed: &[&TaskRow]) -> Result<bool, Failure> {
         let mut text = String::new();
         for task in changed {
@@ -106,12 +106,12 @@ impl Watch<'_> {
             text.push_str(&line);
             text.push('\n');
         }
-        Ok(text.is_empty() || print::heard(&text)?)
+        Ok(text.is_empty() || print::text_if_read(&text)?)
     }
 }
 
 /// The tasks of a reply.
-fn of(reply: &TasksReply) -> &[TaskRow] {
+fn tasks_of(reply: &TasksReply) -> &[TaskRow] {
     match (&reply.tasks, &reply.task) {
         (Some(tasks), _) => tasks,
         (None, Some(task)) => std::slice::from_ref(task),
@@ -119,24 +119,24 @@ fn of(reply: &TasksReply) -> &[TaskRow] {
     }
 }
 
-/// Whether the one task is over.
+/// Returns true if the one task has ended.
 fn has_ended(reply: &TasksReply) -> bool {
     reply.task.as_ref().is_some_and(|task| task.status.is_terminal())
 }
 
-/// What was last seen of the tasks that were there.
+/// Tasks of the previous reply, in the state in which they were shown.
 #[derive(Default)]
-struct Seen(HashMap<TaskId, Shown>);
+struct ShownTasks(HashMap<TaskId, ShownState>);
 
-/// What of a task is worth a line when it changes.
+/// Fields of a task whose change is printed.
 #[derive(PartialEq)]
-struct Shown {
+struct ShownState {
     words: (Status, DeliveryStatus, NotifyPolicy),
     is_being_ended: bool,
     summaries: [Option<String>; 3],
 }
 
-impl Shown {
+impl ShownState {
     fn of(task: &TaskRow) -> Self {
         Self {
             words: (task.status, task.delivery, task.policy),
@@ -146,17 +146,18 @@ impl Shown {
     }
 }
 
-impl Seen {
-    /// Those that were there and are not among these.
-    fn not_among<'a>(&'a self, now: &[TaskRow]) -> impl Iterator<Item = &'a TaskId> {
+impl ShownTasks {
+    /// Returns the known tasks that are not in a new reply.
+    fn missing_from<'a>(&'a self, now: &[TaskRow]) -> impl Iterator<Item = &'a TaskId> {
         self.0.keys().filter(|id| !now.iter().any(|task| task.id == **id))
     }
 
-    /// Those that are new or otherwise than before, the oldest first. Of those that left nothing is kept.
-    fn changed<'a>(&mut self, now: &'a [TaskRow], left: &'a [TaskRow]) -> Vec<&'a TaskRow> {
-        let is_new = |task: &&TaskRow| self.0.get(&task.id) != Some(&Shown::of(task));
-        let changed = now.iter().chain(left).rev().filter(is_new).collect();
-        self.0 = now.iter().map(|task| (task.id.clone(), Shown::of(task))).collect();
+    /// Returns the new and the changed tasks, the oldest first, and stores the new state. Forgets the tasks that left the
+    /// list.
+    fn changed<'a>(&mut self, now: &'a [TaskRow], removed: &'a [TaskRow]) -> Vec<&'a TaskRow> {
+        let is_new = |task: &&TaskRow| self.0.get(&task.id) != Some(&ShownState::of(task));
+        let changed = now.iter().chain(removed).rev().filter(is_new).collect();
+        self.0 = now.iter().map(|task| (task.id.clone(), ShownState::of(task))).collect();
         changed
     }
 }
@@ -170,12 +171,12 @@ fn lines(reply: &TasksReply) -> Vec<String> {
 }
 
 fn rows() -> usize {
-    terminal::stdout().size().map_or(ROWS, |size| usize::from(size.rows))
+    terminal::stdout().size().map_or(DEFAULT_ROWS, |size| usize::from(size.rows))
 }
 
-/// These lines over what the terminal shows; what has no room is left out, and said. A line that is too long ends at the
-/// edge: if it went on in the next, the lines would be more than the terminal has.
-fn drawn(lines: &[String], rows: usize, first: bool) -> String {
+/// Draws lines over the terminal's content. Lines that do not fit are replaced by their number. Long lines are not wrapped,
+/// so that their number is known.
+fn draw(lines: &[String], rows: usize, first: bool) -> String {
     let is_whole = rows == usize::MAX;
     let mut text = if first { "\x1b[2J\x1b[H" } else { "\x1b[H" }.to_owned();
     text.push_str(if is_whole { "" } else { "\x1b[?7l" });
@@ -187,7 +188,7 @@ fn drawn(lines: &[String], rows: usize, first: bool) -> String {
         text.push_str("\x1b[K\n");
     }
     if cut > 0 {
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "… {} more lines\x1b[K", cut + 1);
     }
     text.push_str(if is_whole { "\x1b[J" } else { "\x1b[J\x1b[?7h" });

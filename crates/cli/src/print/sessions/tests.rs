@@ -17,7 +17,7 @@ fn shown(more: &Value) -> String {
 }
 
 #[test]
-fn a_session_tells_to_whom_it_belongs() {
+fn a_session_shows_its_ownership() {
     let text = shown(&json!({
         "parentSessionKey": "p", "ownerSessionKey": "p", "spawnedBy": "top", "lineage": ["p", "top"], "sandboxed": true,
         "origin": {"channel": "slack", "thread": "7\u{1b}[2J"},
@@ -40,7 +40,7 @@ fn a_session_tells_to_whom_it_belongs() {
 }
 
 #[test]
-fn a_session_tells_what_it_does() {
+fn a_session_shows_its_work() {
     let text = shown(&json!({
         "queued": 3, "work": {"cwd": "/src", "timeoutMs": 90000}, "liveRuns": ["b".repeat(24), "d".repeat(24)],
         "agentSessionId": "ab-1",
@@ -63,7 +63,7 @@ fn a_session_tells_what_it_does() {
 }
 
 #[test]
-fn an_adapter_tells_its_modes_and_options() {
+fn an_adapter_shows_its_modes_and_options() {
     let select = json!({"id": "effort", "name": "Effort", "type": "select", "currentValue": "low", "options": [
         {"value": "low", "name": "Low"}, {"group": "more", "name": "More", "options": [{"value": "high", "name": "High"}]}]});
     let text = shown(&json!({"adapter": {

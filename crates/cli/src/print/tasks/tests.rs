@@ -19,7 +19,7 @@ fn shown(more: &Value) -> String {
 }
 
 #[test]
-fn the_table_has_what_tells_tasks_apart() {
+fn the_table_of_tasks_has_its_columns() {
     let turn = json!({
         "taskId": "d".repeat(24), "kind": "subagent", "status": "failed", "deliveryStatus": "session_queued",
         "childSessionKey": "agent:helper:1", "error": "no such\n\u{1b}[31mfile", "label": "count",
@@ -42,7 +42,7 @@ fn the_table_has_what_tells_tasks_apart() {
 }
 
 #[test]
-fn a_line_says_how_a_task_is_and_steers_no_terminal() {
+fn a_task_line_shows_the_state_without_control_characters() {
     let line = task_line(
         &Context::fixed(200, 172_800_000),
         &row(&json!({"label": "x\u{1b}]0;y\u{7}z", "cancelAskedAtMs": 5})),
@@ -56,7 +56,7 @@ fn a_line_says_how_a_task_is_and_steers_no_terminal() {
 }
 
 #[test]
-fn one_that_goes_on_tells_how_it_goes() {
+fn a_running_task_shows_its_progress() {
     let text = shown(&json!({
         "status": "running", "progressSummary": "12 of 40", "startedAtMs": 10, "cancelAskedAtMs": 20,
         "label": "the \u{1b}[2Jbuild", "cleanupAfterMs": 30,
@@ -80,7 +80,7 @@ fn one_that_goes_on_tells_how_it_goes() {
 }
 
 #[test]
-fn one_that_ended_tells_how_and_whether_its_owner_knows() {
+fn an_ended_task_shows_its_end_and_its_delivery() {
     let text = shown(&json!({
         "kind": "cli", "status": "timed_out", "deliveryStatus": "failed", "ownerSessionKey": "agent:a:1",
         "childSessionKey": "agent:b:1", "turnId": "e".repeat(24), "startedAtMs": 1000, "endedAtMs": 91_000,
@@ -105,7 +105,7 @@ fn one_that_ended_tells_how_and_whether_its_owner_knows() {
 }
 
 #[test]
-fn what_is_due_is_told_from_what_was_done() {
+fn a_dry_run_is_marked_as_such() {
     let id = |digit: &str| digit.repeat(24).parse().unwrap();
     let mut done = Maintenance { applied: false, lost: vec![id("a")], reconciled: vec![id("b")], pruned: 3 };
     assert_eq!(

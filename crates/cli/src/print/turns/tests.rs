@@ -7,7 +7,7 @@ fn shown(turn: serde_json::Value) -> Vec<String> {
 }
 
 #[test]
-fn a_turn_tells_who_said_what_how_it_ended_and_what_is_not_shown() {
+fn a_turn_shows_its_sender_message_end_and_cuts() {
     let lines = shown(json!({
         "turnId": "a".repeat(24), "number": 3, "state": "failed", "askedBy": "agent:main:1",
         "message": "one\ntwo", "messageCutBytes": 2048, "text": "half", "textCutBytes": 7, "error": "it\nbroke",
@@ -31,7 +31,7 @@ fn a_turn_tells_who_said_what_how_it_ended_and_what_is_not_shown() {
 }
 
 #[test]
-fn nothing_that_an_agent_says_steers_a_terminal_or_looks_like_a_line_of_ours() {
+fn an_agents_text_cannot_control_the_terminal_or_imitate_our_lines() {
     let lines = shown(json!({
         "turnId": "a".repeat(24), "number": 1, "state": "done", "askedBy": "x\u{1b}[2J", "message": "\u{1b}]0;t\u{7}m",
         "text": "a\u{1b}[31mb\u{8}\nturn 2  done", "error": null, "runId": null, "sentAtMs": 0, "beganAtMs": 0,
@@ -43,7 +43,7 @@ fn nothing_that_an_agent_says_steers_a_terminal_or_looks_like_a_line_of_ours() {
 }
 
 #[test]
-fn what_waits_to_be_told_is_shown_after_the_turns() {
+fn pending_notices_are_shown_after_the_turns() {
     let key = format!("task-{}-terminal", "c".repeat(24));
     let notice: Notice = serde_json::from_value(json!({
         "key": key, "purpose": "terminal", "text": "Task cccccccc is done.\nturn 9  done", "taskId": "c".repeat(24),

@@ -131,7 +131,7 @@ fn an_adapter_that_ended_unconfirmed_is_named_by_close_and_doctor() {
     let mut close = acp.start(&["acp", "close", KEY]);
     let (code, err) = (close.code(), close.err());
     assert!(
-        code == 0 && err.contains(&run[..12]) && err.contains("may have processes left"),
+        code == 0 && err.contains(&run[..12]) && err.contains("may have left processes"),
         "{code}: {err}"
     );
     assert_eq!(acp.close(KEY)["unconfirmed"], json!([run]), "also at a second close");

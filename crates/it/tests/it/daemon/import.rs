@@ -299,7 +299,7 @@ fn an_invalid_record_is_reported_or_skipped_and_blocks_no_other() {
         ("bytes.json", "not understood"),
         ("config.json", "no session's record"),
         ("huge.json", "larger than 16 MiB"),
-        ("list.json", "record 2: pid is to be a whole number"),
+        ("list.json", "record 2: pid must be a whole number"),
         ("newer.json", "newer Tenure"),
     ] {
         let said = |it: &&&Value| it["file"] == file && it["why"].as_str().is_some_and(|it| it.contains(why));
@@ -367,7 +367,7 @@ fn only_an_operator_can_import_and_only_from_an_existing_directory() {
     assert_eq!(post(&json!({"dir": dir})).is(200).json()["records"][0]["outcome"], "imported");
     let said = desk.install.tenure(&["sessions", "import", "records", "--dry-run"]);
     let said = (said.status.code(), String::from_utf8_lossy(&said.stdout).into_owned());
-    let expected = "a is there already: no process is recorded\n0 to import, 1 there already, 0 not taken in, 0 entries skipped\n";
+    let expected = "a is already there: no process is recorded\n0 to import, 1 already there, 0 failed, 0 entries skipped\n";
     assert_eq!(said, (Some(0), expected.to_owned()));
 }
 

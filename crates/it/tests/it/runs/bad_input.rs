@@ -315,6 +315,10 @@ fn an_empty_id_matches_no_run_with_and_without_a_daemon() {
     let install = Install::new().with_daemon();
     refused_at(&install, &["why", ""], 4, "no run has the id");
     refused_at(&install, &["allowlist", "remove", ""], 4, "no entry has the id");
+    for verb in ["show", "allow-once", "allow-always", "deny"] {
+        refused_at(&install, &["approvals", verb, ""], 4, "no approval request has the id");
+    }
+    refused_at(&install, &["approvals", "choose", "", "yes"], 4, "no approval request has the id");
     for words in
         [["sessions", "status", ""], ["sessions", "close", ""], ["tasks", "show", ""], ["acp", "close", ""]]
     {

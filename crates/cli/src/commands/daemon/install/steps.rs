@@ -1,6 +1,6 @@
 //! System commands to run, in order, after the unit, job or task is written. Pure.
 
-use crate::units::{LAUNCHD_LABEL, SCHEDULER_NAME, SYSTEMD_NAME, Scope};
+use crate::service_units::{LAUNCHD_LABEL, SCHEDULER_NAME, SYSTEMD_NAME, Scope};
 use std::path::Path;
 
 /// A system command to run.
@@ -8,11 +8,11 @@ use std::path::Path;
 pub(super) struct Step {
     pub(super) words: Vec<String>,
     /// True if the installation fails without it.
-    pub(super) needed: bool,
+    pub(super) required: bool,
     /// Consequence of its failure, for the message.
-    pub(super) otherwise: &'static str,
+    pub(super) on_failure: &'static str,
     /// Exit code that means: try again in a moment.
-    pub(super) not_yet: Option<i32>,
+    pub(super) retry_code: Option<i32>,
 }
 
 impl Step {
@@ -21,9 +21,9 @@ impl Step {
     }
 }
 
-fn step(words: &[&str], needed: bool, otherwise: &'static str) -> Step {
+fn step(words: &[&str], required: bool, on_failure: &'static str) -> Step {
     let words = words.iter().filter(|word| !word.is_empty()).map(|&word| word.to_owned()).collect();
-    Step { words, needed, otherwise, not_yet: None }
+    Step { words, required, on_failure, retry_code: None }
 }
 
 pub(super) fn systemd(scope: Scope, now: bool, user: &str) -> Vec<Step> {
@@ -33,15 +33,15 @@ pub(super) fn systemd(scope: Scope, now: bool, user: &str) -> Vec<Step> {
         step(&["systemctl", of_user, "enable", now, SYSTEMD_NAME], true, ""),
     ];
     if scope == Scope::User {
-        let otherwise = "without lingering the daemon, and its runs' cgroups, end with your last session: ask an \
+        let on_failure = "without lingering the daemon, and its runs' cgroups, end with your last session: ask an \
                          administrator to run it";
-        steps.push(step(&["loginctl", "enable-linger", user], false, otherwise));
+        steps.push(step(&["loginctl", "enable-linger", user], false, on_failure));
     }
     steps
 }
 
 /// Exit code of launchctl while an older job of that name is still being removed ("input/output error").
-const STILL_LEAVING: i32 = 5;
+const STILL_REMOVING: i32 = 5;
 
 /// Steps for launchd. It loads and starts the job at the next login by itself; loading the job now starts it now.
 pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<Step> {
@@ -57,7 +57,7 @@ pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<St
     let bootstrap = step(&["launchctl", "bootstrap", &domain, &path], true, "");
     vec![
         step(&["launchctl", "bootout", &format!("{domain}/{LAUNCHD_LABEL}")], false, older),
-        Step { not_yet: Some(STILL_LEAVING), ..bootstrap },
+        Step { retry_code: Some(STILL_REMOVING), ..bootstrap },
     ]
 }
 
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(lines(&systemd(Scope::User, false, "me")), user);
         let linger = systemd(Scope::User, false, "me").pop().unwrap();
         assert!(
-            !linger.needed && linger.otherwise.contains("last session"),
+            !linger.required && linger.on_failure.contains("last session"),
             "a failure is reported and ignored"
         );
     }
@@ -112,15 +112,15 @@ mod tests {
         ];
         let steps = launchd(Scope::User, true, "501", path);
         assert_eq!(lines(&steps), user);
-        assert!(!steps[0].needed && steps[1].needed);
-        assert_eq!(steps[1].not_yet, Some(5), "the older job may take a moment to leave");
+        assert!(!steps[0].required && steps[1].required);
+        assert_eq!(steps[1].retry_code, Some(5), "the older job may take a moment to leave");
         assert!(
             lines(&launchd(Scope::System, true, "0", path))[1].starts_with("launchctl bootstrap system ")
         );
     }
 
     #[test]
-    fn a_task_is_made_anew_and_the_daemons_variables_become_the_users() {
+    fn a_task_is_replaced_and_the_daemons_variables_are_set_for_the_user() {
         let env = [("TENURE_STATE".to_owned(), "D:\\state".to_owned())];
         let path = Path::new("task.xml");
         assert_eq!(

@@ -19,7 +19,7 @@ fn asked(line: &[&str]) -> Value {
 }
 
 #[test]
-fn each_action_asks_what_its_words_say() {
+fn each_action_makes_its_request() {
     let rows: [(&[&str], Value); 11] = [
         (&["list", "--limit", "3"], json!({"action": "list", "limit": 3})),
         (&["poll", "3f2"], json!({"action": "poll", "runId": "3f2"})),
@@ -51,7 +51,7 @@ fn each_action_asks_what_its_words_say() {
 }
 
 #[test]
-fn what_is_typed_keeps_its_order() {
+fn typed_words_keep_their_order() {
     let line =
         ["send-keys", "3f2", "Escape", "--literal", ":w", "--literal", "q", "--hex", "0a", "Enter", "Up"];
     assert_eq!(
@@ -64,7 +64,7 @@ fn what_is_typed_keeps_its_order() {
 }
 
 #[test]
-fn what_is_piped_in_is_written_unless_there_is_a_word() {
+fn piped_text_is_used_unless_the_command_line_has_text() {
     assert_eq!(asked_with(&["write", "3f2"], Some("piped")).unwrap()[0]["data"], "piped");
     assert_eq!(asked_with(&["write", "3f2", "word"], Some("piped")).unwrap()[0]["data"], "word");
     assert_eq!(asked_with(&["paste", "3f2"], Some("piped")).unwrap()[0]["text"], "piped");

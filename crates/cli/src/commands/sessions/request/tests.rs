@@ -9,20 +9,20 @@ fn args(line: &[&str]) -> Result<Box<SessionsArgs>, clap::Error> {
     }
 }
 
-/// What is asked for these words, as it is sent.
+/// Returns the JSON of the request for a command line.
 fn asked(line: &[&str]) -> Value {
     let args = args(line).unwrap();
     let request = of(&args, args.verb.as_ref().unwrap(), &|| Ok("from\nstdin\n".to_owned())).unwrap();
     serde_json::to_value(request).unwrap()
 }
 
-/// This path with all that an absolute one needs here.
+/// Returns the absolute form of a path on this system.
 fn at(path: &str) -> String {
     std::path::absolute(path).unwrap().to_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_spawn_begins_where_its_caller_is_and_asks_for_nothing_that_was_not_said() {
+fn a_spawn_request_has_the_current_directory_and_no_defaults() {
     let here = std::env::current_dir().unwrap();
     assert_eq!(asked(&["spawn", "--agent", "a"]), json!({"action": "spawn", "agent": "a", "cwd": here}));
     for place in ["x/y", "/x"] {
@@ -31,7 +31,7 @@ fn a_spawn_begins_where_its_caller_is_and_asks_for_nothing_that_was_not_said() {
 }
 
 #[test]
-fn a_spawn_says_all_that_it_is_told() {
+fn a_spawn_request_has_every_flag() {
     let line = "spawn --agent a --backend exec --kind subagent --mode oneshot --parent p --key k --task t --wait --label l \
                 --cwd /x --model m --timeout 2s --sandbox --interaction parent-owned-background --channel c --to u \
                 --thread 7 --as s --visibility self --sandboxed";
@@ -49,14 +49,14 @@ fn a_spawn_says_all_that_it_is_told() {
 }
 
 #[test]
-fn a_dash_is_what_standard_input_says() {
+fn a_dash_means_standard_input() {
     assert_eq!(asked(&["send", "k", "-"])["text"], "from\nstdin\n");
     assert_eq!(asked(&["spawn", "--agent", "a", "--task", "-"])["task"], "from\nstdin\n");
     assert_eq!(asked(&["send", "k", "a - b"])["text"], "a - b");
 }
 
 #[test]
-fn the_other_verbs_ask_for_what_they_say() {
+fn the_other_verbs_make_their_requests() {
     let list = "list --agent a --kind acp --backend cli --state idle --state busy --parent p --prefix x --limit 3 --after c";
     let list: Vec<&str> = list.split_whitespace().collect();
     for (line, request) in [
@@ -94,7 +94,7 @@ fn the_other_verbs_ask_for_what_they_say() {
 }
 
 #[test]
-fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
+fn an_invalid_word_is_refused_with_the_valid_ones() {
     for (line, valid) in [
         (&["spawn", "--agent", "a", "--backend", "run"][..], "acp, cli, exec"),
         (&["spawn", "--agent", "a", "--permissions", "x"], "approve-all, approve-reads, deny-all, ask"),
@@ -112,7 +112,7 @@ fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn invalid_combinations_are_refused() {
     for line in [
         &["spawn", "--agent", "a", "--wait"][..],
         &["spawn", "--agent", "a", "--to", "u"],

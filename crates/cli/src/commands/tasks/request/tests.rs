@@ -9,7 +9,7 @@ fn args(line: &[&str]) -> Result<Box<TasksArgs>, clap::Error> {
     }
 }
 
-/// What is asked for these words, as it is sent.
+/// Returns the JSON of the request for a command line.
 fn asked(line: &[&str]) -> Value {
     let args = args(line).unwrap();
     let all = TasksVerb::List(args.list.clone());
@@ -17,7 +17,7 @@ fn asked(line: &[&str]) -> Value {
 }
 
 #[test]
-fn every_verb_asks_for_what_it_says() {
+fn every_verb_makes_its_request() {
     let narrowed = "--status queued --status running,lost --kind cli --owner o --limit 3 --after c";
     let narrowed: Vec<&str> = narrowed.split_whitespace().collect();
     let list = json!({"action": "list", "statuses": ["queued", "running", "lost"], "kind": "cli", "owner": "o",
@@ -48,7 +48,7 @@ fn every_verb_asks_for_what_it_says() {
 }
 
 #[test]
-fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
+fn an_invalid_word_is_refused_with_the_valid_ones() {
     for (line, valid) in [
         (&["notify", "x", "loud"][..], "done_only, state_changes, silent"),
         (&["--status", "done"], "queued, running, succeeded, failed, timed_out, cancelled, lost"),
@@ -62,7 +62,7 @@ fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn invalid_combinations_are_refused() {
     for line in [
         &["show"][..],
         &["notify", "x"],

@@ -16,8 +16,8 @@ fn ids(rows: &[&TaskRow]) -> String {
 }
 
 #[test]
-fn all_are_told_once_and_then_those_that_changed() {
-    let mut seen = Seen::default();
+fn all_tasks_are_printed_once_and_then_only_changes() {
+    let mut seen = ShownTasks::default();
     let (a, b) = (row("a", &json!({})), row("b", &json!({})));
     assert_eq!(ids(&seen.changed(&[b.clone(), a.clone()], &[])), "ab", "the oldest first");
     assert_eq!(ids(&seen.changed(&[b.clone(), a.clone()], &[])), "");
@@ -39,26 +39,26 @@ fn all_are_told_once_and_then_those_that_changed() {
 }
 
 #[test]
-fn one_that_left_the_list_is_told_of_once_if_it_is_another_now() {
-    let mut seen = Seen::default();
+fn a_task_that_left_the_list_is_printed_once_if_it_changed() {
+    let mut seen = ShownTasks::default();
     let (a, b) = (row("a", &json!({})), row("b", &json!({})));
     let _ = seen.changed(&[b.clone(), a.clone()], &[]);
     let now = [row("e", &json!({}))];
-    let mut left: Vec<_> = seen.not_among(&now).map(ToString::to_string).collect();
+    let mut left: Vec<_> = seen.missing_from(&now).map(ToString::to_string).collect();
     left.sort();
     assert_eq!(left, ["a".repeat(24), "b".repeat(24)]);
     let ended = row("a", &json!({"status": "succeeded"}));
     assert_eq!(ids(&seen.changed(&now, &[b, ended])), "ae");
-    assert_eq!(seen.not_among(&now).count(), 0, "they are not asked for again");
+    assert_eq!(seen.missing_from(&now).count(), 0, "they are not asked for again");
 }
 
 #[test]
-fn what_is_drawn_covers_what_was_there_and_fits() {
+fn a_drawing_replaces_the_old_lines_and_fits_the_terminal() {
     let lines = ["one", "two", "three"].map(str::to_owned);
     let within = |frame: &str| format!("\x1b[H\x1b[?7l{frame}\x1b[J\x1b[?7h");
-    assert_eq!(drawn(&lines[..2], 24, true), format!("\x1b[2J{}", within("one\x1b[K\ntwo\x1b[K\n")));
-    assert!(drawn(&lines, 4, false).contains("three"));
-    assert_eq!(drawn(&lines, 3, false), within("one\x1b[K\n… 2 more lines\x1b[K\n"));
-    assert_eq!(drawn(&lines, 0, false), within("… 3 more lines\x1b[K\n"));
-    assert_eq!(drawn(&lines[..1], usize::MAX, false), "\x1b[Hone\x1b[K\n\x1b[J", "an end is left whole");
+    assert_eq!(draw(&lines[..2], 24, true), format!("\x1b[2J{}", within("one\x1b[K\ntwo\x1b[K\n")));
+    assert!(draw(&lines, 4, false).contains("three"));
+    assert_eq!(draw(&lines, 3, false), within("one\x1b[K\n… 2 more lines\x1b[K\n"));
+    assert_eq!(draw(&lines, 0, false), within("… 3 more lines\x1b[K\n"));
+    assert_eq!(draw(&lines[..1], usize::MAX, false), "\x1b[Hone\x1b[K\n\x1b[J", "an end is left whole");
 }

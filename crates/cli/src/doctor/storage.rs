@@ -8,9 +8,9 @@ use tenure_os::host::{self, Lies};
 use tenure_settings::Settings;
 
 /// Free space below which output may soon be lost.
-const LITTLE: u64 = 256 << 20;
+const LOW_SPACE: u64 = 256 << 20;
 /// Free space below which not even an ending may fit.
-const NOTHING: u64 = 1 << 20;
+const MIN_SPACE: u64 = 1 << 20;
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     vec![root(&settings.state), registry(&settings.database())]
@@ -86,9 +86,11 @@ fn judge(path: &Path, lies: &Lies) -> Check {
     let free = bytes(lies.free);
     let clear = "free some space, or lower output.tail and retention.bytes: on a full disk output is lost";
     match lies.free {
-        ..NOTHING => check(Verdict::Problem, format!("{shown} has {free} left"), clear.to_owned()),
-        NOTHING..LITTLE => check(Verdict::Warning, format!("{shown} has {free} left"), clear.to_owned()),
-        LITTLE.. => Check::ok("state-root", format!("{shown} is private, on a local disk, with {free} left")),
+        ..MIN_SPACE => check(Verdict::Problem, format!("{shown} has {free} left"), clear.to_owned()),
+        MIN_SPACE..LOW_SPACE => check(Verdict::Warning, format!("{shown} has {free} left"), clear.to_owned()),
+        LOW_SPACE.. => {
+            Check::ok("state-root", format!("{shown} is private, on a local disk, with {free} left"))
+        }
     }
 }
 
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_not_there_is_not_made() {
+    fn a_missing_state_root_is_not_created() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
         assert_eq!(root(&path).verdict, Verdict::Ok);

@@ -9,12 +9,12 @@ const FIRST_NOTICE: Duration = Duration::from_mins(1);
 
 /// A period of silence.
 #[derive(Debug)]
-pub(super) struct Quiet {
+pub(super) struct Silence {
     since: Instant,
     notice_after: Duration,
 }
 
-impl Quiet {
+impl Silence {
     pub(super) fn new(now: Instant) -> Self {
         Self { since: now, notice_after: FIRST_NOTICE }
     }
@@ -37,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_told_after_a_minute_and_whenever_it_has_doubled() {
+    fn silence_is_reported_after_a_minute_and_each_time_it_doubles() {
         let now = Instant::now();
-        let mut quiet = Quiet::new(now);
+        let mut silence = Silence::new(now);
         for (minutes, words) in [(1, "1 min 0 s"), (2, "2 min 0 s"), (4, "4 min 0 s")] {
-            assert_eq!(quiet.due(), now + Duration::from_mins(minutes));
-            assert_eq!(quiet.notice(), format!("no answer for {words}: the turn goes on"));
+            assert_eq!(silence.due(), now + Duration::from_mins(minutes));
+            assert_eq!(silence.notice(), format!("no answer for {words}: the turn goes on"));
         }
     }
 }

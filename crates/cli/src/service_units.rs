@@ -1,42 +1,42 @@
-//! The texts that make a service manager run the daemon. Pure: what is written where is `daemon install`'s.
+//! Definitions that make a service manager run the daemon: a systemd unit, a launchd job, a Windows task. Pure: `daemon
+//! install` writes them.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// The name of the unit.
+/// Name of the systemd unit.
 pub(crate) const SYSTEMD_NAME: &str = "tenure.service";
-/// The name of the job.
+/// Label of the launchd job.
 pub(crate) const LAUNCHD_LABEL: &str = "dev.tenure.daemon";
-/// The name of the task.
+/// Name of the scheduled task.
 pub(crate) const SCHEDULER_NAME: &str = "Tenure";
 
-/// Enough for thousands of runs: a few descriptors each.
+/// Descriptor limit: enough for thousands of runs, with a few each.
 const DESCRIPTORS: u32 = 1_048_576;
 
-/// Seconds without a sign of life after which systemd replaces the daemon.
+/// Seconds without a watchdog notification after which systemd replaces the daemon.
 const WATCHDOG: u64 = tenure_core::defaults::REPLACE_AFTER.as_secs();
 
-/// Whose daemon it is.
+/// Owner of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// One user's.
+    /// The daemon of one user.
     User,
-    /// The system's.
+    /// The daemon of the system.
     System,
 }
 
-/// What is run, and with what.
+/// Program, environment and owner of the daemon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit<'a> {
-    /// This program, by its absolute path.
+    /// Absolute path of this program.
     pub(crate) program: &'a Path,
-    /// What the daemon needs in its environment to mean the same files.
+    /// Variables that make the daemon use the same files.
     pub(crate) env: &'a [(String, String)],
-    /// Whose it is.
     pub(crate) scope: Scope,
 }
 
-/// The unit for systemd.
+/// Formats the systemd unit.
 pub(crate) fn systemd(unit: &Unit<'_>) -> String {
     let program = quoted(&unit.program.display().to_string());
     let mut env = String::new();
@@ -46,7 +46,7 @@ pub(crate) fn systemd(unit: &Unit<'_>) -> String {
     let (state, target) = match unit.scope {
         Scope::User => ("", "default.target"),
         Scope::System if unit.env.iter().any(|(name, _)| name == "TENURE_STATE") => ("", "multi-user.target"),
-        // A service of the system has no home to keep its state in.
+        // A system service has no home directory for its state.
         Scope::System => (
             "Environment=TENURE_STATE=/var/lib/tenure\nStateDirectory=tenure\nStateDirectoryMode=0700\n",
             "multi-user.target",
@@ -54,7 +54,7 @@ pub(crate) fn systemd(unit: &Unit<'_>) -> String {
     };
     format!(
         "[Unit]\n\
-         Description=Tenure, which holds the process trees that agents start\n\
+         Description=Tenure, a supervisor for the process trees of agents\n\
          \n\
          [Service]\n\
          Type=notify\n\
@@ -80,7 +80,7 @@ pub(crate) fn systemd(unit: &Unit<'_>) -> String {
     )
 }
 
-/// A word as systemd reads it: `%` begins a specifier, and a backslash an escape.
+/// Quotes a word for systemd: `%` begins a specifier, and a backslash an escape.
 fn quoted(text: &str) -> String {
     let mut word = String::from("\"");
     for c in text.chars() {
@@ -95,7 +95,7 @@ fn quoted(text: &str) -> String {
     word
 }
 
-/// The job for launchd.
+/// Formats the launchd job.
 pub(crate) fn launchd(unit: &Unit<'_>) -> String {
     let program = escaped(&unit.program.display().to_string());
     let mut env = String::new();
@@ -126,7 +126,7 @@ pub(crate) fn launchd(unit: &Unit<'_>) -> String {
     <key>SuccessfulExit</key>
     <false/>
   </dict>
-  <!-- What users start is not to be slower than what they start themselves. -->
+  <!-- Runs must not be slower than commands that users start themselves. -->
   <key>ProcessType</key>
   <string>Interactive</string>
   <!-- Runs outlive the daemon. -->
@@ -143,16 +143,15 @@ pub(crate) fn launchd(unit: &Unit<'_>) -> String {
     )
 }
 
-/// The task for the scheduler of Windows, for this user. It begins when the user logs on. The scheduler would end a task
-/// after three days, or on battery, and gives it less of the machine than what a user starts, unless it is told not to. It
-/// would show the daemon's console too, as a window that somebody closes some day.
+/// Formats the Windows task, which starts the daemon when this user logs on. Without these settings, the scheduler would end
+/// the task after three days or on battery, run it with low priority, and show a console window that a user may close.
 pub(crate) fn scheduler(unit: &Unit<'_>, user: &str) -> String {
     let (program, user) = (escaped(&unit.program.display().to_string()), escaped(user));
     format!(
         r#"<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
-    <Description>Tenure, which holds the process trees that agents start</Description>
+    <Description>Tenure, a supervisor for the process trees of agents</Description>
   </RegistrationInfo>
   <Triggers>
     <LogonTrigger>
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_keeps_runs_alive_and_apart() {
+    fn a_unit_keeps_runs_alive_and_in_their_own_cgroups() {
         for scope in [Scope::User, Scope::System] {
             let text = text(scope, &[]);
             for line in [
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn each_scope_starts_where_it_can() {
+    fn each_scope_has_its_systemd_target() {
         has(&text(Scope::User, &[]), "WantedBy=default.target");
         has(&text(Scope::System, &[]), "WantedBy=multi-user.target");
     }
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_systemd_would_read_as_its_own_is_escaped() {
+    fn the_special_characters_of_systemd_are_escaped() {
         has(&text(Scope::User, &[("A", "50% \"x\" \\y\nz")]), r#"Environment="A=50%% \"x\" \\y\nz""#);
     }
 

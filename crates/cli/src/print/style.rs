@@ -9,7 +9,7 @@ const WIDTH: u16 = 200;
 
 /// Width and colours of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Face {
+pub(crate) struct Style {
     /// Columns of a line.
     pub(crate) width: u16,
     /// True if colours are printed.
@@ -47,7 +47,7 @@ impl Tone {
     }
 }
 
-impl Face {
+impl Style {
     /// The style of this process's standard output.
     pub(crate) fn of_stdout() -> Self {
         let is_terminal = stdout().is_terminal();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_for_terminals_whose_owner_wants_them() {
+    fn terminals_get_colours_unless_switched_off() {
         let with = |set: &[(&str, &str)], is_terminal| {
             let find =
                 |name: &str| set.iter().find(|(its, _)| *its == name).map(|(_, value)| (*value).to_owned());
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn paint_is_only_where_there_are_colours() {
-        let face = |colour| Face { width: 80, colour };
-        assert_eq!(face(false).paint(Tone::Bad, "x"), "x");
-        assert_eq!(face(true).paint(Tone::Bad, "x"), "\x1b[31mx\x1b[0m");
-        assert_eq!(face(true).paint(Tone::Plain, "x"), "x");
+    fn text_is_painted_only_with_colours() {
+        let style = |colour| Style { width: 80, colour };
+        assert_eq!(style(false).paint(Tone::Bad, "x"), "x");
+        assert_eq!(style(true).paint(Tone::Bad, "x"), "\x1b[31mx\x1b[0m");
+        assert_eq!(style(true).paint(Tone::Plain, "x"), "x");
     }
 }

@@ -1,8 +1,8 @@
 //! An agent's permission requests and their decisions.
 
 use super::text_of;
-use crate::print::asked::{self, IN_LIST, WHOLE};
-use crate::print::{Face, Tone, plain};
+use crate::print::approval_text::{self, LIST_LIMIT, NO_LIMIT};
+use crate::print::{Style, Tone, plain};
 use serde_json::Value;
 use tenure_core::api::{PermissionJson, ToolDetails};
 use tenure_core::visible::visible;
@@ -34,7 +34,7 @@ impl Question {
     }
 
     /// Returns the option for a typed answer: its number, its id, or yes or no.
-    pub(crate) fn meant(&self, typed: &str) -> Option<&PermissionJson> {
+    pub(crate) fn parse_answer(&self, typed: &str) -> Option<&PermissionJson> {
         let typed = typed.trim();
         let of_kind = |kinds: [&str; 2]| {
             kinds.iter().find_map(|kind| self.options.iter().find(|option| option.kind == *kind))
@@ -51,23 +51,25 @@ impl Question {
     }
 
     /// Formats the request, its options, and the command to answer.
-    pub(super) fn lines(&self, face: Face) -> Vec<String> {
+    pub(super) fn lines(&self, style: Style) -> Vec<String> {
         let title = visible(&self.title);
-        let mut lines = vec![face.paint(Tone::Odd, &format!("? permission requested: {title}"))];
+        let mut lines = vec![style.paint(Tone::Odd, &format!("? permission requested: {title}"))];
         let details = self.details.as_ref();
-        let shown = |room| details.map(|it| asked::details(it, &self.title, face, room)).unwrap_or_default();
-        lines.extend(shown(IN_LIST).iter().map(|line| format!("    {line}")));
+        let shown = |limit| {
+            details.map(|it| approval_text::details_lines(it, &self.title, style, limit)).unwrap_or_default()
+        };
+        lines.extend(shown(LIST_LIMIT).iter().map(|line| format!("    {line}")));
         for (at, option) in self.options.iter().enumerate() {
             let kind = visible(&option.kind).replace('_', " ");
-            let id = face.paint(Tone::Quiet, &format!("({}, {kind})", visible(&option.id)));
+            let id = style.paint(Tone::Quiet, &format!("({}, {kind})", visible(&option.id)));
             lines.push(format!("    {}. {} {id}", at + 1, visible(&option.name)));
         }
         let id: String = plain(&self.id).chars().take(ID_CHARS).collect();
-        if shown(IN_LIST) != shown(WHOLE) || lines.iter().any(|line| line.contains(" bytes) …")) {
+        if shown(LIST_LIMIT) != shown(NO_LIMIT) || lines.iter().any(|line| line.contains(" bytes) …")) {
             lines.push(format!("    cut: `tenure approvals show {id}` prints all of it"));
         }
         let how = format!("    from another terminal: `tenure approvals choose {id} OPTION`");
-        lines.push(face.paint(Tone::Quiet, &how));
+        lines.push(style.paint(Tone::Quiet, &how));
         lines
     }
 
@@ -78,7 +80,7 @@ impl Question {
 }
 
 /// Formats a decision, and who made it.
-pub(super) fn decided(body: &Value, outcome: &str, face: Face) -> String {
+pub(super) fn decided(body: &Value, outcome: &str, style: Style) -> String {
     let option = body["options"].as_array().into_iter().flatten().find(|option| option["id"] == outcome);
     let (name, tone) = match option {
         Some(option) => {
@@ -90,5 +92,5 @@ pub(super) fn decided(body: &Value, outcome: &str, face: Face) -> String {
         None => (visible(outcome).into_owned(), Tone::Odd),
     };
     let by = body["by"].as_str().map_or(String::new(), |by| format!(" (by {})", plain(by)));
-    format!("{} {}{by}", face.paint(tone, &format!("? {name}:")), text_of(&body["tool"]))
+    format!("{} {}{by}", style.paint(tone, &format!("? {name}:")), text_of(&body["tool"]))
 }

@@ -1,6 +1,6 @@
 //! Layout of a transcript: streams, line ends, and empty lines between sections.
 
-use super::{Onto, Style};
+use super::{OutputStream, TranscriptOptions};
 use crate::print::Tone;
 use tenure_output::Cleaner;
 
@@ -25,8 +25,8 @@ impl Section {
 
 /// Text to print, and the end of the text before it.
 pub(super) struct Page {
-    pub(super) style: Style,
-    pub(super) out: Vec<(Onto, String)>,
+    pub(super) options: TranscriptOptions,
+    pub(super) out: Vec<(OutputStream, String)>,
     section: Section,
     /// Trailing line ends of standard output and of standard error.
     ends: [usize; 2],
@@ -41,9 +41,9 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(style: Style) -> Self {
+    pub(super) fn new(options: TranscriptOptions) -> Self {
         Self {
-            style,
+            options,
             out: Vec::new(),
             section: Section::Nothing,
             ends: [SPACE; 2],
@@ -55,8 +55,8 @@ impl Page {
     }
 
     /// Returns the stream for everything but the answer.
-    fn beside(&self) -> Onto {
-        if self.style.split { Onto::Beside } else { Onto::Answer }
+    fn aside_stream(&self) -> OutputStream {
+        if self.options.split { OutputStream::Stderr } else { OutputStream::Stdout }
     }
 
     /// Adds more of a text.
@@ -64,8 +64,8 @@ impl Page {
         self.clear_changing();
         self.begin(section);
         self.answered |= section == Section::Agent;
-        if self.style.split && section == Section::Agent {
-            return self.put(Onto::Answer, text);
+        if self.options.split && section == Section::Agent {
+            return self.put(OutputStream::Stdout, text);
         }
         let mut clean = String::new();
         self.cleaner.push(text.as_bytes(), &mut clean);
@@ -79,12 +79,12 @@ impl Page {
             Section::User => Tone::Title,
             Section::Agent | Section::Lines | Section::Nothing => Tone::Plain,
         };
-        let onto = if section == Section::Agent { Onto::Answer } else { self.beside() };
+        let stream = if section == Section::Agent { OutputStream::Stdout } else { self.aside_stream() };
         for part in clean.split_inclusive('\n') {
-            let begins = section == Section::User && self.ends[onto as usize] > 0;
+            let begins = section == Section::User && self.ends[stream as usize] > 0;
             let (text, end) = part.strip_suffix('\n').map_or((part, ""), |text| (text, "\n"));
-            let painted = if text.is_empty() { String::new() } else { self.style.face.paint(tone, text) };
-            self.put(onto, &format!("{}{painted}{end}", if begins { "> " } else { "" }));
+            let painted = if text.is_empty() { String::new() } else { self.options.style.paint(tone, text) };
+            self.put(stream, &format!("{}{painted}{end}", if begins { "> " } else { "" }));
         }
     }
 
@@ -92,18 +92,18 @@ impl Page {
     pub(super) fn lines(&mut self, lines: &[String]) {
         self.clear_changing();
         self.begin(Section::Lines);
-        let onto = self.beside();
-        self.end_line(onto);
-        lines.iter().for_each(|line| self.put(onto, &format!("{line}\n")));
+        let stream = self.aside_stream();
+        self.end_line(stream);
+        lines.iter().for_each(|line| self.put(stream, &format!("{line}\n")));
     }
 
     /// Adds a line. If standard error is separate, the answer on standard output is not interrupted.
     pub(super) fn aside(&mut self, tone: Tone, text: &str) {
-        if self.style.split {
-            self.end_line(Onto::Beside);
-            return self.put(Onto::Beside, &format!("{text}\n"));
+        if self.options.split {
+            self.end_line(OutputStream::Stderr);
+            return self.put(OutputStream::Stderr, &format!("{text}\n"));
         }
-        let line = self.style.face.paint(tone, text);
+        let line = self.options.style.paint(tone, text);
         self.lines(&[line]);
     }
 
@@ -111,15 +111,15 @@ impl Page {
     pub(super) fn ask(&mut self, text: &str) {
         self.clear_changing();
         self.begin(Section::Lines);
-        let onto = self.beside();
-        self.end_line(onto);
-        self.put(onto, text);
+        let stream = self.aside_stream();
+        self.end_line(stream);
+        self.put(stream, text);
     }
 
     /// Records that the person ended the prompt's line.
     pub(super) fn typed(&mut self) {
-        let onto = self.beside();
-        self.ends[onto as usize] = 1;
+        let stream = self.aside_stream();
+        self.ends[stream as usize] = 1;
         self.changing = 0;
     }
 
@@ -132,7 +132,7 @@ impl Page {
     pub(super) fn show_changing(&mut self, lines: &[String]) {
         if !lines.is_empty() {
             self.lines(&[]);
-            self.above = self.ends[Onto::Answer as usize];
+            self.above = self.ends[OutputStream::Stdout as usize];
             self.lines(lines);
             self.changing = lines.len();
         }
@@ -143,8 +143,8 @@ impl Page {
         if self.changing > 0 {
             let up = format!("\x1b[{}A\x1b[J", self.changing);
             self.changing = 0;
-            self.put(Onto::Answer, &up);
-            self.ends[Onto::Answer as usize] = self.above;
+            self.put(OutputStream::Stdout, &up);
+            self.ends[OutputStream::Stdout as usize] = self.above;
         }
     }
 
@@ -152,8 +152,8 @@ impl Page {
     pub(super) fn settle(&mut self) {
         self.clear_changing();
         self.end_text();
-        self.end_line(Onto::Answer);
-        self.end_line(Onto::Beside);
+        self.end_line(OutputStream::Stdout);
+        self.end_line(OutputStream::Stderr);
     }
 
     /// Ends the current text with the bytes that the cleaner holds back.
@@ -177,40 +177,40 @@ impl Page {
         }
         self.end_text();
         let before = std::mem::replace(&mut self.section, section);
-        if self.style.split {
-            self.end_line(Onto::Beside);
+        if self.options.split {
+            self.end_line(OutputStream::Stderr);
             if section == Section::Agent {
                 self.space();
             }
         } else if before.is_text() || section.is_text() {
             self.space();
         } else {
-            self.end_line(Onto::Answer);
+            self.end_line(OutputStream::Stdout);
         }
     }
 
     /// Adds an empty line to standard output, unless it has one or is empty.
     fn space(&mut self) {
-        let missing = SPACE.saturating_sub(self.ends[Onto::Answer as usize]);
-        self.put(Onto::Answer, &"\n".repeat(missing));
+        let missing = SPACE.saturating_sub(self.ends[OutputStream::Stdout as usize]);
+        self.put(OutputStream::Stdout, &"\n".repeat(missing));
     }
 
-    fn put(&mut self, onto: Onto, text: &str) {
+    fn put(&mut self, stream: OutputStream, text: &str) {
         if text.is_empty() {
             return;
         }
         let ends = text.len() - text.trim_end_matches('\n').len();
-        let before = if ends == text.len() { self.ends[onto as usize] } else { 0 };
-        self.ends[onto as usize] = before + ends;
+        let before = if ends == text.len() { self.ends[stream as usize] } else { 0 };
+        self.ends[stream as usize] = before + ends;
         match self.out.last_mut() {
-            Some((last, before)) if *last == onto => before.push_str(text),
-            _ => self.out.push((onto, text.to_owned())),
+            Some((last, before)) if *last == stream => before.push_str(text),
+            _ => self.out.push((stream, text.to_owned())),
         }
     }
 
-    fn end_line(&mut self, onto: Onto) {
-        if self.ends[onto as usize] == 0 {
-            self.put(onto, "\n");
+    fn end_line(&mut self, stream: OutputStream) {
+        if self.ends[stream as usize] == 0 {
+            self.put(stream, "\n");
         }
     }
 }

@@ -6,13 +6,13 @@ use tenure_core::tools::sessions::EntryJson;
 
 /// The agent's last text, tool call or permission request.
 #[derive(Debug, Default)]
-pub(super) struct LastDeed {
+pub(super) struct LastAction {
     number: u64,
     /// The refused tool call, and who refused it.
     refused: Option<(String, String)>,
 }
 
-impl LastDeed {
+impl LastAction {
     /// Takes an entry, or the new state of one.
     pub(super) fn entry(&mut self, entry: &EntryJson) {
         let body = &entry.body;
@@ -50,12 +50,12 @@ mod tests {
     use serde_json::json;
 
     fn is_last(entries: &[(u64, &str, Value)]) -> bool {
-        let mut deed = LastDeed::default();
+        let mut last_action = LastAction::default();
         for (number, kind, body) in entries {
             let entry = json!({"number": number, "turnId": null, "atMs": 0, "kind": kind, "body": body});
-            deed.entry(&serde_json::from_value(entry).unwrap());
+            last_action.entry(&serde_json::from_value(entry).unwrap());
         }
-        deed.refusal().is_some()
+        last_action.refusal().is_some()
     }
 
     fn asked(outcome: &str) -> Value {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_counts_until_the_agent_says_or_does_something() {
+    fn a_refusal_counts_until_the_agent_answers_or_acts() {
         let tool = |status: &str| json!({"status": status});
         assert!(is_last(&[(1, "agent", json!({"text": "I will"})), (2, "permission", asked("n"))]));
         assert!(is_last(&[

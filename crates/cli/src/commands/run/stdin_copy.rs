@@ -1,5 +1,5 @@
-//! The caller's standard input on its way to the command: passed as it is, or copied. Of what is copied, only as much is
-//! read as the command's side takes.
+//! Gives the caller's standard input to the command: passes the descriptor, or copies the bytes. A copy reads only as much as
+//! the command accepts.
 
 use super::stdin;
 use crate::args::{RunArgs, StdinArg};
@@ -11,25 +11,25 @@ use tenure_keeper::frames::Frames;
 use tenure_os::poll::Interest;
 use tenure_os::terminal;
 
-/// How much may be on its way: well below what a keeper lets wait.
+/// Maximum number of bytes sent but not accepted by the command: well below the keeper's queue.
 const WINDOW: u64 = 64 << 10;
 
-/// How long the keeper's connection may take to accept a descriptor.
+/// Time limit for the keeper's connection to accept a descriptor.
 const PASS_LIMIT: Duration = Duration::from_secs(30);
 
-/// How the command gets our standard input.
+/// Way in which the command gets the caller's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Input {
-    /// The command reads the descriptor itself, and takes no more than it reads.
+pub(super) enum StdinMode {
+    /// The command reads the caller's descriptor itself, so that unread bytes stay for the caller.
     Passed,
-    /// We copy it: a terminal, or anything for a terminal of the run's own.
+    /// This process copies it: from a terminal, or to the run's own terminal.
     Copied,
     /// The command does not get it.
     NotGiven,
 }
 
-impl Input {
-    /// As the arguments and what standard input is ask for it.
+impl StdinMode {
+    /// Chooses the way by the flags and by the type of standard input.
     pub(super) fn of(args: &RunArgs) -> Self {
         match stdin(args) {
             StdinArg::Inherit if !args.pty && terminal::stdin().is_passable() => Self::Passed,
@@ -38,17 +38,17 @@ impl Input {
         }
     }
 
-    /// Passes it to the keeper, if it is to be passed. We give up our own: whoever writes to it is to hear when the command
-    /// closes it.
+    /// Passes the descriptor to the keeper, if that is the way. Closes our own copy, so that the writer notices when the
+    /// command closes its standard input.
     pub(super) fn pass(self, keeper: &mut Frames) -> Result<(), Failure> {
         if self == Self::Passed {
-            keeper.pass_stdin(PASS_LIMIT).map_err(Failure::ours)?;
-            terminal::release_stdin().map_err(Failure::ours)?;
+            keeper.pass_stdin(PASS_LIMIT).map_err(Failure::tenure_failed)?;
+            terminal::release_stdin().map_err(Failure::tenure_failed)?;
         }
         Ok(())
     }
 
-    /// Copies what cannot be passed.
+    /// Switches from passing to copying.
     pub(super) fn copy_instead(&mut self) {
         if *self == Self::Passed {
             *self = Self::Copied;
@@ -56,23 +56,23 @@ impl Input {
     }
 }
 
-pub(super) struct Typing {
+pub(super) struct StdinCopy {
     open: bool,
-    begun: bool,
-    /// The offset of the next byte to be read.
+    has_started: bool,
+    /// Offset of the next byte to read.
     next: u64,
-    /// Up to where the command has taken it.
+    /// Offset up to which the command has accepted bytes.
     taken: u64,
 }
 
-impl Typing {
-    pub(super) fn new(input: Input) -> Self {
-        Self { open: input == Input::Copied, begun: false, next: 0, taken: 0 }
+impl StdinCopy {
+    pub(super) fn new(input: StdinMode) -> Self {
+        Self { open: input == StdinMode::Copied, has_started: false, next: 0, taken: 0 }
     }
 
-    /// The command executes: it may be typed to, and by nobody else.
+    /// Starts to copy, because the command executes. Claims the command's standard input.
     pub(super) fn begin(&mut self, keeper: &mut Frames) {
-        self.begun = true;
+        self.has_started = true;
         if self.open {
             keeper.send(&KeeperRequest::Stdin { offset: 0, eof: false }, &[]);
         }
@@ -90,23 +90,23 @@ impl Typing {
         self.taken = to;
     }
 
-    /// What to wait for, if anything. A terminal is not read from the background: that would stop us.
+    /// Event to wait for, if any. A background process does not read the terminal: SIGTTIN would stop it.
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
         let stdin = terminal::stdin();
         let in_background = stdin.is_terminal() && !stdin.in_foreground();
         let wanted =
-            self.open && self.begun && self.next.saturating_sub(self.taken) < WINDOW && !in_background;
+            self.open && self.has_started && self.next.saturating_sub(self.taken) < WINDOW && !in_background;
         wanted.then(|| stdin.reading())
     }
 
-    /// Reads what is there and passes it on.
+    /// Reads pending bytes and sends them.
     pub(super) fn read(&mut self, keeper: &mut Frames) {
         let space = usize::try_from(WINDOW.saturating_sub(self.next.saturating_sub(self.taken))).unwrap_or(0);
         let mut bytes = vec![0; space];
         let n = match terminal::stdin().read(&mut bytes) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
-            // A terminal that is gone, or a descriptor that was never open, has no more to say.
+            // A closed terminal, or a descriptor that was never open, counts as the end of input.
             Err(_) => 0,
         };
         keeper.send(&KeeperRequest::Stdin { offset: self.next, eof: n == 0 }, &bytes[..n]);

@@ -1,36 +1,36 @@
 //! Text of approval requests. Every character is visible, and each cut is marked.
 
-use super::{Face, Tone};
+use super::{Style, Tone};
 use std::borrow::Cow;
 use tenure_core::api::{Approval, ToolDetails};
 use tenure_core::visible::{cut, visible, visible_json, visible_lines};
 
 /// Maximum size of a shown text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct TextLimit {
     bytes: usize,
     lines: usize,
 }
 
 /// Size in a list of requests.
-pub(crate) const IN_LIST: Room = Room { bytes: 2_000, lines: 40 };
+pub(crate) const LIST_LIMIT: TextLimit = TextLimit { bytes: 2_000, lines: 40 };
 /// No limit.
-pub(crate) const WHOLE: Room = Room { bytes: usize::MAX, lines: usize::MAX };
+pub(crate) const NO_LIMIT: TextLimit = TextLimit { bytes: usize::MAX, lines: usize::MAX };
 
 /// Cuts a text to fit: its beginning, a mark with the full size, and its end.
-fn fitted(text: &str, room: Room) -> Vec<String> {
-    let cut = cut(text, room.bytes);
+fn cut_to_fit(text: &str, limit: TextLimit) -> Vec<String> {
+    let cut = cut(text, limit.bytes);
     let mut lines: Vec<String> = visible_lines(&cut).map(Cow::into_owned).collect();
-    if lines.len() > room.lines {
-        let (all, bytes, half) = (text.lines().count(), text.len(), room.lines / 2);
+    if lines.len() > limit.lines {
+        let (all, bytes, half) = (text.lines().count(), text.len(), limit.lines / 2);
         lines.splice(half..lines.len() - half, [format!("… ({all} lines, {bytes} bytes) …")]);
     }
     lines
 }
 
 /// Formats a request: the command, its directory, its variables, and the agent's details.
-pub(crate) fn question(approval: &Approval, face: Face, room: Room) -> Vec<String> {
-    let command = fitted(&approval.command, room);
+pub(crate) fn request_lines(approval: &Approval, style: Style, limit: TextLimit) -> Vec<String> {
+    let command = cut_to_fit(&approval.command, limit);
     // No line of a command may look like a line of Tenure.
     let before = if command.len() > 1 { "    │ " } else { "    " };
     let mut lines: Vec<String> = command.iter().map(|line| format!("{before}{line}")).collect();
@@ -39,19 +39,26 @@ pub(crate) fn question(approval: &Approval, face: Face, room: Room) -> Vec<Strin
     }
     for name in &approval.env_names {
         let value = approval.env.get(name).map_or(String::new(), |value| format!("={value}"));
-        lines.push(format!("      with {}", visible(&cut(&format!("{name}{value}"), room.bytes))));
+        lines.push(format!("      with {}", visible(&cut(&format!("{name}{value}"), limit.bytes))));
     }
     if let Some(it) = &approval.details {
-        lines.extend(details(it, &approval.command, face, room).iter().map(|line| format!("      {line}")));
+        lines.extend(
+            details_lines(it, &approval.command, style, limit).iter().map(|line| format!("      {line}")),
+        );
     }
     lines
 }
 
 /// Formats the details of an agent's request, except a command that is in its title.
-pub(crate) fn details(details: &ToolDetails, title: &str, face: Face, room: Room) -> Vec<String> {
+pub(crate) fn details_lines(
+    details: &ToolDetails,
+    title: &str,
+    style: Style,
+    limit: TextLimit,
+) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = details.command.as_ref().filter(|command| !title.contains(command.as_str())) {
-        match &fitted(command, room)[..] {
+        match &cut_to_fit(command, limit)[..] {
             [line] => lines.push(format!("command: {line}")),
             several => {
                 lines.push("command:".to_owned());
@@ -63,18 +70,18 @@ pub(crate) fn details(details: &ToolDetails, title: &str, face: Face, room: Room
     let others = details.paths.iter().filter(|path| !is_changed(path));
     lines.extend(others.map(|path| format!("file: {}", visible(path))));
     for change in &details.diffs {
-        lines.push(face.paint(Tone::Title, &format!("file: {}", visible(&change.path))));
-        for line in fitted(change.diff.trim_end_matches('\n'), room) {
+        lines.push(style.paint(Tone::Title, &format!("file: {}", visible(&change.path))));
+        for line in cut_to_fit(change.diff.trim_end_matches('\n'), limit) {
             let tone = match line.chars().next() {
                 Some('-') => Tone::Bad,
                 Some('+') => Tone::Good,
                 _ => Tone::Plain,
             };
-            lines.push(format!("  {}", face.paint(tone, &line)));
+            lines.push(format!("  {}", style.paint(tone, &line)));
         }
     }
     if let Some(input) = &details.raw_input {
-        let input = cut(input, room.bytes);
+        let input = cut(input, limit.bytes);
         lines.push(format!("input: {}", visible_json(&input)));
     }
     lines
@@ -85,15 +92,15 @@ mod tests {
     use super::*;
     use tenure_core::api::FileDiff;
 
-    fn face() -> Face {
-        Face { colour: false, width: 80 }
+    fn style() -> Style {
+        Style { colour: false, width: 80 }
     }
 
     #[test]
-    fn what_hides_behind_a_padding_shows() {
+    fn text_behind_a_long_padding_is_shown() {
         for padding in [" ".repeat(10_000), "\n".repeat(10_000), "\u{2003}".repeat(10_000)] {
-            let shown = fitted(&format!("ls{padding}; touch pwned"), IN_LIST);
-            assert!(shown.len() <= IN_LIST.lines + 1, "{}", shown.len());
+            let shown = cut_to_fit(&format!("ls{padding}; touch pwned"), LIST_LIMIT);
+            assert!(shown.len() <= LIST_LIMIT.lines + 1, "{}", shown.len());
             assert!(
                 shown[0].starts_with("ls") && shown.last().unwrap().ends_with("; touch pwned"),
                 "{shown:?}"
@@ -103,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_hides_no_command_no_file_and_no_change() {
+    fn a_misleading_title_hides_no_command_or_change() {
         let told = ToolDetails {
             kind: None,
             command: Some("touch\u{202e} X".into()),
@@ -119,6 +126,6 @@ mod tests {
             "  + new\\x1b[2K",
             "input: {\"command\":\"touch\\u202e X\"}",
         ];
-        assert_eq!(details(&told, "List the files", face(), WHOLE), expected);
+        assert_eq!(details_lines(&told, "List the files", style(), NO_LIMIT), expected);
     }
 }

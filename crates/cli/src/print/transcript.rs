@@ -9,11 +9,11 @@ mod question;
 mod refusal;
 mod tool;
 
-use super::{Face, Tone, plain};
+use super::{Style, Tone, plain};
 use page::{Page, Section};
 use plan::Plan;
 use question::Question;
-use refusal::LastDeed;
+use refusal::LastAction;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::ids::TurnId;
@@ -23,8 +23,8 @@ use tool::Tool;
 
 /// Options of a transcript.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Style {
-    pub(crate) face: Face,
+pub(crate) struct TranscriptOptions {
+    pub(crate) style: Style,
     /// True if lines can change in place.
     pub(crate) live: bool,
     /// True if standard output gets only the answer, unchanged.
@@ -35,15 +35,15 @@ pub(crate) struct Style {
 
 /// The stream that a text is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Onto {
+pub(crate) enum OutputStream {
     /// Standard output.
-    Answer,
+    Stdout,
     /// Standard error.
-    Beside,
+    Stderr,
 }
 
 /// The transcript so far.
-pub(crate) struct Happened {
+pub(crate) struct Transcript {
     page: Page,
     /// Shown bytes of each text entry.
     shown: BTreeMap<u64, usize>,
@@ -53,29 +53,29 @@ pub(crate) struct Happened {
     /// Permission requests whose decision is shown.
     decided: BTreeSet<u64>,
     usage: Option<String>,
-    deed: LastDeed,
+    last_action: LastAction,
     last: u64,
     turn: Option<TurnId>,
 }
 
-impl Happened {
-    pub(crate) fn new(style: Style) -> Self {
+impl Transcript {
+    pub(crate) fn new(options: TranscriptOptions) -> Self {
         Self {
-            page: Page::new(style),
+            page: Page::new(options),
             shown: BTreeMap::new(),
             tools: BTreeMap::new(),
             plan: Plan::default(),
             questions: BTreeMap::new(),
             decided: BTreeSet::new(),
             usage: None,
-            deed: LastDeed::default(),
+            last_action: LastAction::default(),
             last: 0,
             turn: None,
         }
     }
 
     /// Takes the text to print.
-    pub(crate) fn take(&mut self) -> Vec<(Onto, String)> {
+    pub(crate) fn take(&mut self) -> Vec<(OutputStream, String)> {
         std::mem::take(&mut self.page.out)
     }
 
@@ -100,7 +100,7 @@ impl Happened {
 
     /// Describes the refused request, if the agent has done and said nothing since.
     pub(crate) fn refusal(&self) -> Option<String> {
-        self.deed.refusal()
+        self.last_action.refusal()
     }
 
     /// Returns the used share of the agent's context, if the agent reports it.
@@ -115,16 +115,16 @@ impl Happened {
             self.page.part();
         }
         self.last = self.last.max(entry.number);
-        self.deed.entry(entry);
+        self.last_action.entry(entry);
         let body = &entry.body;
         match entry.kind.as_str() {
-            "user" if !self.page.style.echo => {}
+            "user" if !self.page.options.echo => {}
             "user" => self.text(entry, Section::User),
             "agent" => self.text(entry, Section::Agent),
             "thought" => self.text(entry, Section::Thought),
             "tool" => self.tool(entry),
             "plan" => {
-                let lines = self.plan.changed(entry.number, body, self.page.style.face);
+                let lines = self.plan.changed(entry.number, body, self.page.options.style);
                 self.lines(&lines);
             }
             "permission" => self.permission(entry),
@@ -145,14 +145,14 @@ impl Happened {
     pub(crate) fn settle(&mut self) {
         self.page.clear_changing();
         for tool in self.tools.values_mut().filter(|tool| !tool.is_over()) {
-            self.page.lines(&tool.closing(self.page.style.face));
+            self.page.lines(&tool.closing(self.page.options.style));
         }
         self.page.settle();
     }
 
     /// Adds a line of Tenure's own.
     pub(crate) fn say(&mut self, tone: Tone, text: &str) {
-        let line = self.page.style.face.paint(tone, text);
+        let line = self.page.options.style.paint(tone, text);
         self.lines(&[line]);
     }
 
@@ -189,8 +189,8 @@ impl Happened {
     fn tool(&mut self, entry: &EntryJson) {
         let is_new = !self.tools.contains_key(&entry.number);
         let tool = self.tools.entry(entry.number).or_default();
-        if tool.told(&entry.body) {
-            let lines = tool.closing(self.page.style.face);
+        if tool.update(&entry.body) {
+            let lines = tool.closing(self.page.options.style);
             self.lines(&lines);
         } else if is_new || self.page.is_changing() {
             self.show_changing();
@@ -199,24 +199,24 @@ impl Happened {
 
     /// Shows unfinished tool calls in their present state.
     fn show_changing(&mut self) {
-        let Style { live, face, .. } = self.page.style;
+        let TranscriptOptions { live, style, .. } = self.page.options;
         // Lines do not move while a person types an answer.
         if !live || !self.questions.is_empty() {
             return;
         }
         let under_way: Vec<&Tool> = self.tools.values().filter(|tool| !tool.is_over()).collect();
-        let newest = under_way.len().saturating_sub(tool::CHANGING_MOST);
-        let lines: Vec<String> = under_way[newest..].iter().map(|tool| tool.line(face)).collect();
+        let newest = under_way.len().saturating_sub(tool::MAX_CHANGING);
+        let lines: Vec<String> = under_way[newest..].iter().map(|tool| tool.line(style)).collect();
         self.page.show_changing(&lines);
     }
 
     fn permission(&mut self, entry: &EntryJson) {
-        let (body, face) = (&entry.body, self.page.style.face);
+        let (body, style) = (&entry.body, self.page.options.style);
         let mut lines = Vec::new();
         if let Some(outcome) = body["outcome"].as_str() {
             self.questions.remove(&entry.number);
             if self.decided.insert(entry.number) {
-                lines.push(question::decided(body, outcome, face));
+                lines.push(question::decided(body, outcome, style));
             }
         } else if let Some(asked) = Question::of(body) {
             if !self.questions.contains_key(&entry.number) {
@@ -225,9 +225,9 @@ impl Happened {
                     // An older daemon sends no details with the request.
                     let call = body["toolCallId"].as_str();
                     let tool = self.tools.values_mut().find(|tool| call.is_some_and(|id| tool.is(id)));
-                    lines.extend(tool.map(|tool| tool.change(face)).unwrap_or_default());
+                    lines.extend(tool.map(|tool| tool.change(style)).unwrap_or_default());
                 }
-                lines.extend(asked.lines(face));
+                lines.extend(asked.lines(style));
             }
             self.questions.insert(entry.number, asked);
         }

@@ -1,5 +1,5 @@
-//! The daemon, as commands reach it: it is started on first use, unless that is switched off or this is a process of
-//! a run, whose daemon would end with it.
+//! Connects commands to the daemon, and starts it on first use. Starts none if autostart is off, or if this process
+//! belongs to a run: the daemon would end with that run.
 
 use crate::failure::Failure;
 use crate::settings::full_disk;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
-use tenure_client::{Client, Failed, SOCKET};
+use tenure_client::{CallError, Client, SOCKET};
 use tenure_core::daemon_lock::LockHolder;
 use tenure_core::defaults::REBIND_MARGIN;
 use tenure_daemon::CannotServe;
@@ -17,20 +17,21 @@ use tenure_os::socket::{Conn, Got};
 use tenure_os::{clock, program};
 use tenure_settings::Settings;
 
-/// How long a daemon may take until clients can connect.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long between two looks whether somebody else's daemon is ready.
-const LOOK: Duration = Duration::from_millis(5);
+/// Time limit for a new daemon to accept connections.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// Interval for polling a daemon that another process starts.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often it is looked whether there is a daemon again.
-const AGAIN: Duration = Duration::from_millis(200);
+/// Interval for polling for the next daemon.
+const NEXT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What of a run's environment is not the daemon's.
-const OF_A_RUN: [&str; 4] = ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID", "TENURE_SESSION_KEY"];
+/// Variables of a run's environment that the daemon must not inherit.
+const RUN_VARIABLES: [&str; 4] =
+    ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID", "TENURE_SESSION_KEY"];
 
-/// The daemon, started if need be; `None` if there is none and none is to be started.
-pub(crate) fn daemon(settings: &Settings) -> Result<Option<Client>, Failure> {
-    if let Some(client) = connected(settings)? {
+/// Connects to the daemon, and starts it if needed. Returns `None` if none runs and none may be started.
+pub(crate) fn connect_or_start(settings: &Settings) -> Result<Option<Client>, Failure> {
+    if let Some(client) = connect_or_rebind(settings)? {
         return Ok(Some(client));
     }
     if !settings.autostart || program::is_inside_a_run() {
@@ -39,45 +40,45 @@ pub(crate) fn daemon(settings: &Settings) -> Result<Option<Client>, Failure> {
     start(settings).map(Some)
 }
 
-/// The daemon, for commands that are nothing without it.
-pub(crate) fn needed(settings: &Settings) -> Result<Client, Failure> {
-    daemon(settings)?.ok_or_else(|| {
+/// Connects to the daemon, for commands that need one.
+pub(crate) fn require(settings: &Settings) -> Result<Client, Failure> {
+    connect_or_start(settings)?.ok_or_else(|| {
         Failure::refused(
-            "no daemon is running, and none is started from here: `tenure daemon start` starts one",
+            "no daemon is running, and this command may not start one: use `tenure daemon start`",
         )
     })
 }
 
-/// The daemon, if one runs.
-pub(crate) fn running(settings: &Settings) -> Option<Client> {
+/// Connects to the daemon, if one runs.
+pub(crate) fn connect(settings: &Settings) -> Option<Client> {
     let client = Client::new(&settings.state);
     client.connect().is_ok().then_some(client)
 }
 
 /// Connects to the daemon, if one runs. If its socket was removed, waits until the daemon has bound it again.
-fn connected(settings: &Settings) -> Result<Option<Client>, Failure> {
-    let unreachable = Unreachable::new(settings);
+fn connect_or_rebind(settings: &Settings) -> Result<Option<Client>, Failure> {
+    let unreachable = UnreachableDaemon::new(settings);
     loop {
-        if let Some(client) = running(settings) {
+        if let Some(client) = connect(settings) {
             return Ok(Some(client));
         }
-        // A daemon that is starting or exiting has no socket. There is no waiting for it here.
+        // A daemon that is starting or exiting has no socket: do not wait for it here.
         if !unreachable.client.lock_holder().is_some_and(|holder| holder.serving) {
             return Ok(None);
         }
         unreachable.check()?;
-        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+        poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
     }
 }
 
 /// A daemon whose lock says that it serves, but whose socket does not accept connections.
-pub(crate) struct Unreachable {
+pub(crate) struct UnreachableDaemon {
     client: Client,
     since: Duration,
     limit: Duration,
 }
 
-impl Unreachable {
+impl UnreachableDaemon {
     /// Starts the time limit.
     pub(crate) fn new(settings: &Settings) -> Self {
         let limit = settings.lease.heartbeat + REBIND_MARGIN;
@@ -91,7 +92,7 @@ impl Unreachable {
             return Ok(());
         }
         match self.client.lock_holder() {
-            Some(LockHolder { pid, serving: true, .. }) => Err(Failure::silent(format!(
+            Some(LockHolder { pid, serving: true, .. }) => Err(Failure::daemon_silent(format!(
                 "the daemon (pid {pid}) runs, but nobody can connect to its socket {SOCKET}: end it with `tenure \
                  daemon stop` (runs go on)"
             ))),
@@ -100,20 +101,20 @@ impl Unreachable {
     }
 }
 
-/// Waits for the next daemon. Who watches starts none: the last one may have been stopped on purpose.
-pub(crate) fn next(settings: &Settings) -> Result<Client, Failure> {
+/// Waits for the next daemon. Starts none: the last one may have been stopped on purpose.
+pub(crate) fn wait_for_next(settings: &Settings) -> Result<Client, Failure> {
     loop {
-        poll::wait(&[], Some(AGAIN)).map_err(Failure::refused)?;
+        poll::wait(&[], Some(NEXT_POLL_INTERVAL)).map_err(Failure::refused)?;
         // A hung daemon does not count: it will be replaced, or go on.
-        if let Some(client) = running(settings)
-            && try_wait(client.health())?.is_ok()
+        if let Some(client) = connect(settings)
+            && try_call(client.health())?.is_ok()
         {
             return Ok(client);
         }
     }
 }
 
-/// Starts a daemon that outlives this command, and waits until it can be reached.
+/// Starts a daemon that outlives this command, and waits until it accepts connections.
 pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
     // Checked here, because the daemon's environment no longer shows it.
     if program::is_inside_a_run() {
@@ -121,8 +122,7 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
     }
     let client = Client::new(&settings.state);
     let failed = |error: io::Error| {
-        full_disk(settings)
-            .unwrap_or_else(|| Failure::refused(format!("the daemon cannot be started: {error}")))
+        full_disk(settings).unwrap_or_else(|| Failure::refused(format!("cannot start the daemon: {error}")))
     };
     tenure_os::file::Dir::ensure(&settings.state).map_err(failed)?;
     let (conn, theirs) = Conn::pair().map_err(failed)?;
@@ -132,19 +132,19 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
     }
     program::start(&verb, environment(settings), theirs, &settings.state.join("daemon.log"))
         .map_err(failed)?;
-    let said = hear(&conn).map_err(failed)?;
-    let deadline = clock::awake() + PATIENCE;
+    let said = read_start_error(&conn).map_err(failed)?;
+    let deadline = clock::awake() + START_LIMIT;
     loop {
         match client.connect() {
             Ok(_) => return Ok(client),
-            // Somebody else starts one at this moment, or ours has said why it cannot.
+            // Another process starts a daemon at this moment, or ours has reported why it cannot serve.
             Err(_) if said.starts_with("already running") && clock::awake() < deadline => {
-                poll::wait(&[], Some(LOOK)).map_err(failed)?;
+                poll::wait(&[], Some(POLL_INTERVAL)).map_err(failed)?;
             }
             Err(_) if said.starts_with("already running") => {
                 let pid =
                     client.lock_holder().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default();
-                return Err(Failure::silent(format!(
+                return Err(Failure::daemon_silent(format!(
                     "a daemon{pid} is running, but nobody can connect to its socket {SOCKET}: see daemon.log in the \
                      state root, or end it with `tenure daemon stop` (runs go on)"
                 )));
@@ -155,9 +155,9 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
     }
 }
 
-/// What the new daemon says of its start: nothing once it is ready.
-fn hear(conn: &Conn) -> io::Result<String> {
-    let deadline = clock::awake() + PATIENCE;
+/// Reads the new daemon's error; empty if it is ready.
+fn read_start_error(conn: &Conn) -> io::Result<String> {
+    let deadline = clock::awake() + START_LIMIT;
     let mut said = Vec::new();
     loop {
         let mut chunk = [0; 1024];
@@ -167,7 +167,7 @@ fn hear(conn: &Conn) -> io::Result<String> {
             Got::Nothing => {
                 let left = deadline.saturating_sub(clock::awake());
                 if left.is_zero() {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not become ready"));
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "it was not ready in time"));
                 }
                 poll::wait(&[Interest::reading(conn)], Some(left))?;
             }
@@ -175,11 +175,11 @@ fn hear(conn: &Conn) -> io::Result<String> {
     }
 }
 
-/// The caller's environment, without what makes it a process of a run.
+/// The daemon's environment: the caller's, without the variables of a run, and with absolute paths in Tenure's own.
 fn environment(settings: &Settings) -> Vec<(OsString, OsString)> {
     let pinned = settings.pinned();
     let is_ours = |name: &OsString| {
-        OF_A_RUN.iter().any(|mark| name == mark) || pinned.iter().any(|(known, _)| name == known)
+        RUN_VARIABLES.iter().any(|mark| name == mark) || pinned.iter().any(|(known, _)| name == known)
     };
     let mut env: Vec<_> = env::vars_os().filter(|(name, _)| !is_ours(name)).collect();
     env.extend(pinned.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
@@ -189,26 +189,29 @@ fn environment(settings: &Settings) -> Vec<(OsString, OsString)> {
     env
 }
 
-/// Waits for what a client was asked.
-pub(crate) fn wait<T>(asked: impl Future<Output = Result<T, Failed>>) -> Result<T, Failure> {
-    try_wait(asked)?.map_err(|failed| failure(&failed))
+/// Runs a call to the daemon.
+pub(crate) fn call<T>(call: impl Future<Output = Result<T, CallError>>) -> Result<T, Failure> {
+    try_call(call)?.map_err(|failed| to_failure(&failed))
 }
 
-/// The same, with the client's own failure.
-pub(crate) fn try_wait<T>(asked: impl Future<Output = T>) -> Result<T, Failure> {
+/// Runs a call to the daemon; returns the client's own error.
+pub(crate) fn try_call<T>(call: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok(runtime.map_err(Failure::refused)?.block_on(asked))
+    Ok(runtime.map_err(Failure::refused)?.block_on(call))
 }
 
-/// A client's failure as a command's.
-pub(crate) fn failure(failed: &Failed) -> Failure {
+/// Converts a client's error to a command's.
+pub(crate) fn to_failure(failed: &CallError) -> Failure {
     match failed.code() {
-        Some("no-such-route") => Failure::refused("the daemon is of another version, and cannot do that"),
+        Some("no-such-route") => Failure::refused(
+            "the daemon does not know this request: it runs another version of Tenure; restart it with `tenure daemon stop`, \
+             then `tenure daemon start`",
+        ),
         Some(code) if code.starts_with("no-such-") => Failure::no_such(failed),
-        // Whoever may not is told so by the word that programs look for, too.
+        // Programs look for the word "forbidden".
         Some("forbidden") => Failure::refused(format!("forbidden: {failed}")),
-        _ if matches!(failed, Failed::Silent { .. }) => Failure::silent(failed),
-        _ if failed.is_lost() => Failure::lost(failed),
+        _ if matches!(failed, CallError::Silent { .. }) => Failure::daemon_silent(failed),
+        _ if failed.is_lost() => Failure::daemon_lost(failed),
         _ => Failure::refused(failed),
     }
 }

@@ -10,10 +10,10 @@ use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::wire::{ProcessView, Via};
 
 /// Maximum length of a branch in bytes. Deeper processes are not indented further: a chain of forks may have thousands.
-const DEEPEST: usize = 100;
+const MAX_BRANCH_BYTES: usize = 100;
 
 /// Prints runs with their processes.
-pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failure> {
+pub(crate) fn process_trees(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failure> {
     let context = Context::of_stdout();
     let texts: Vec<Vec<String>> =
         trees.iter().map(|(view, processes)| tree_lines(&context, &view.json(), processes)).collect();
@@ -22,7 +22,7 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
 
 /// Formats one run with its processes.
 pub(crate) fn tree_lines(context: &Context, view: &RunJson, processes: &[ProcessView]) -> Vec<String> {
-    let mut table = Table::new(context.face, &["", ">", ">", "", ""]);
+    let mut table = Table::new(context.style, &["", ">", ">", "", ""]);
     for (branch, process) in branches(processes) {
         let via = match process.via {
             Via::Child => ("child", Tone::Quiet),
@@ -46,13 +46,13 @@ pub(crate) fn tree_lines(context: &Context, view: &RunJson, processes: &[Process
 }
 
 fn header(context: &Context, view: &RunJson) -> String {
-    let face = context.face;
+    let style = context.style;
     let (state, tone) = state(view);
-    let id = face.paint(Tone::Title, short(&view.run_id));
+    let id = style.paint(Tone::Title, short(&view.run_id));
     let age = ago(context.since(view.created_at_ms));
-    let rest = face.width.saturating_sub(30).max(20).into();
+    let rest = style.width.saturating_sub(30).max(20).into();
     let name: String = name(view).chars().take(rest).collect();
-    format!("{id}  {}  {age}  {name}", face.paint(tone, &state))
+    format!("{id}  {}  {age}  {name}", style.paint(tone, &state))
 }
 
 /// Returns each process with its branch, parents first. A process without a parent in the list is drawn below the run.
@@ -69,12 +69,12 @@ fn branches(processes: &[ProcessView]) -> Vec<(String, &ProcessView)> {
     }
     let mut drawn = Vec::new();
     // An explicit stack: a chain may be too deep for recursion.
-    let mut due = Vec::new();
-    put_off(&tops, "", &mut due);
-    while let Some((branch, trunk, process)) = due.pop() {
+    let mut stack = Vec::new();
+    push_siblings(&tops, "", &mut stack);
+    while let Some((branch, trunk, process)) = stack.pop() {
         drawn.push((branch, process));
         // Removed, so that no process is drawn twice, even if the list has a cycle.
-        put_off(&children.remove(&process.note.pid).unwrap_or_default(), &trunk, &mut due);
+        push_siblings(&children.remove(&process.note.pid).unwrap_or_default(), &trunk, &mut stack);
     }
     // Processes came and went while the list was made, so it may have a cycle, which no top reaches.
     let seen: HashSet<i32> = drawn.iter().map(|(_, process)| process.note.pid).collect();
@@ -84,14 +84,14 @@ fn branches(processes: &[ProcessView]) -> Vec<(String, &ProcessView)> {
 }
 
 /// A process with the text before it, and the text before its children's branches.
-type Due<'a> = (String, String, &'a ProcessView);
+type StackItem<'a> = (String, String, &'a ProcessView);
 
 /// Pushes siblings onto the stack, the first on top.
-fn put_off<'a>(siblings: &[&'a ProcessView], trunk: &str, due: &mut Vec<Due<'a>>) {
+fn push_siblings<'a>(siblings: &[&'a ProcessView], trunk: &str, stack: &mut Vec<StackItem<'a>>) {
     for (at, process) in siblings.iter().enumerate().rev() {
         let (branch, more) = if at + 1 == siblings.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        let below = if trunk.len() > DEEPEST { trunk.to_owned() } else { format!("{trunk}{more}") };
-        due.push((format!("{trunk}{branch}"), below, process));
+        let below = if trunk.len() > MAX_BRANCH_BYTES { trunk.to_owned() } else { format!("{trunk}{more}") };
+        stack.push((format!("{trunk}{branch}"), below, process));
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_lost_or_drawn_twice_whatever_the_list_says() {
+    fn every_process_is_drawn_once_even_in_a_cycle() {
         let mut ring = drawn(&[(10, 11), (11, 10), (12, 12), (13, 1)]);
         ring.sort();
         assert_eq!(ring, ["└─ 13", "├─ 10", "├─ 11", "├─ 12"]);

@@ -1,17 +1,17 @@
 //! A tool call: one line with its title and status, and its changes of files.
 
 use super::text_of;
-use crate::print::{Face, Tone, plain, plain_lines};
+use crate::print::{Style, Tone, plain, plain_lines};
 use serde_json::Value;
 use tenure_core::diff::{self, Line};
 use tenure_core::visible::visible;
 
 /// Maximum number of lines that change in place: they must fit on the terminal.
-pub(super) const CHANGING_MOST: usize = 6;
+pub(super) const MAX_CHANGING: usize = 6;
 /// Maximum number of shown lines of a change.
 const CHANGE_LINES: usize = 60;
 /// Maximum number of shown lines of an error.
-const WRONG_LINES: usize = 8;
+const ERROR_LINES: usize = 8;
 /// Columns of a line for the words around the title.
 const AROUND_TITLE: usize = 30;
 
@@ -31,7 +31,7 @@ pub(super) struct Tool {
 
 impl Tool {
     /// Takes its new state. Returns true if its end is to be shown now.
-    pub(super) fn told(&mut self, body: &Value) -> bool {
+    pub(super) fn update(&mut self, body: &Value) -> bool {
         body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);
         self.kind = body["kind"].as_str().map_or_else(|| "other".to_owned(), plain);
         self.title = text_of(&body["title"]);
@@ -49,60 +49,60 @@ impl Tool {
     }
 
     /// Formats it in one line.
-    pub(super) fn line(&self, face: Face) -> String {
+    pub(super) fn line(&self, style: Style) -> String {
         let (mark, tone) = match self.status.as_str() {
             "completed" => ("✓", Tone::Good),
             "failed" => ("✗", Tone::Bad),
             _ => ("•", Tone::Odd),
         };
-        let room = usize::from(face.width).saturating_sub(AROUND_TITLE).max(AROUND_TITLE);
-        let status = face.paint(Tone::Quiet, &self.status.replace('_', " "));
+        let room = usize::from(style.width).saturating_sub(AROUND_TITLE).max(AROUND_TITLE);
+        let status = style.paint(Tone::Quiet, &self.status.replace('_', " "));
         let title = shortened(&self.title, room);
-        format!("{} {} {title}  {status}", face.paint(tone, mark), face.paint(Tone::Title, &self.kind))
+        format!("{} {} {title}  {status}", style.paint(tone, mark), style.paint(Tone::Title, &self.kind))
     }
 
     /// Formats its end: its line, its changes and its error.
-    pub(super) fn closing(&mut self, face: Face) -> Vec<String> {
+    pub(super) fn closing(&mut self, style: Style) -> Vec<String> {
         self.over = true;
-        let mut lines = vec![self.line(face)];
-        lines.extend(self.change(face));
+        let mut lines = vec![self.line(style)];
+        lines.extend(self.change(style));
         if self.status == "failed" {
             let texts = self.content.iter().filter_map(|part| part["content"]["text"].as_str());
-            let wrong = texts.flat_map(plain_lines).take(WRONG_LINES);
-            lines.extend(wrong.map(|text| face.paint(Tone::Quiet, &format!("    {text}"))));
+            let wrong = texts.flat_map(plain_lines).take(ERROR_LINES);
+            lines.extend(wrong.map(|text| style.paint(Tone::Quiet, &format!("    {text}"))));
         }
         lines
     }
 
     /// Formats its changes, on the first call only.
-    pub(super) fn change(&mut self, face: Face) -> Vec<String> {
+    pub(super) fn change(&mut self, style: Style) -> Vec<String> {
         if self.changed {
             return Vec::new();
         }
         let diffs: Vec<&Value> = self.content.iter().filter(|part| part["type"] == "diff").collect();
-        let lines: Vec<String> = diffs.iter().flat_map(|diff| changed(diff, face)).collect();
+        let lines: Vec<String> = diffs.iter().flat_map(|diff| changed(diff, style)).collect();
         self.changed = !diffs.is_empty();
         lines
     }
 }
 
 /// Formats a file's change.
-fn changed(body: &Value, face: Face) -> Vec<String> {
+fn changed(body: &Value, style: Style) -> Vec<String> {
     let text = |key: &str| body[key].as_str().unwrap_or_default();
     let (old, new) = (text("oldText"), text("newText"));
-    let mut lines = vec![face.paint(Tone::Title, &format!("    {}", text_of(&body["path"])))];
+    let mut lines = vec![style.paint(Tone::Title, &format!("    {}", text_of(&body["path"])))];
     let all = diff::between(old, new);
     for line in all.iter().take(CHANGE_LINES) {
         lines.push(match line {
             Line::Same(text) => format!("      {}", visible(text)),
-            Line::Gone(text) => face.paint(Tone::Bad, &format!("    - {}", visible(text))),
-            Line::Come(text) => face.paint(Tone::Good, &format!("    + {}", visible(text))),
-            Line::Skipped(count) => face.paint(Tone::Quiet, &format!("      … {count} lines")),
+            Line::Gone(text) => style.paint(Tone::Bad, &format!("    - {}", visible(text))),
+            Line::Come(text) => style.paint(Tone::Good, &format!("    + {}", visible(text))),
+            Line::Skipped(count) => style.paint(Tone::Quiet, &format!("      … {count} lines")),
         });
     }
     if all.len() > CHANGE_LINES {
         let more = all.len() - CHANGE_LINES;
-        lines.push(face.paint(Tone::Quiet, &format!("    … {more} lines more")));
+        lines.push(style.paint(Tone::Quiet, &format!("    … {more} lines more")));
     }
     lines
 }

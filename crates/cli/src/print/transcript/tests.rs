@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-const PLAIN: Face = Face { width: 80, colour: false };
+const PLAIN: Style = Style { width: 80, colour: false };
 
 fn entry(number: u64, kind: &str, body: Value) -> EntryJson {
     EntryJson { number, turn_id: None, at_ms: 0, kind: kind.to_owned(), body }
@@ -13,31 +13,32 @@ fn tool(number: u64, status: &str) -> EntryJson {
 }
 
 /// A transcript on a terminal.
-fn terminal() -> Happened {
-    Happened::new(Style { face: PLAIN, live: true, split: false, echo: false })
+fn terminal() -> Transcript {
+    Transcript::new(TranscriptOptions { style: PLAIN, live: true, split: false, echo: false })
 }
 
 /// A transcript whose standard output is a pipe.
-fn pipe() -> Happened {
-    Happened::new(Style { face: PLAIN, live: false, split: true, echo: false })
+fn pipe() -> Transcript {
+    Transcript::new(TranscriptOptions { style: PLAIN, live: false, split: true, echo: false })
 }
 
 /// Returns the texts for standard output and standard error.
-fn both(happened: &mut Happened) -> (String, String) {
-    let pieces = happened.take();
-    let of = |onto| pieces.iter().filter(|(its, _)| *its == onto).map(|(_, text)| text.as_str()).collect();
-    (of(Onto::Answer), of(Onto::Beside))
+fn both(transcript: &mut Transcript) -> (String, String) {
+    let pieces = transcript.take();
+    let of =
+        |stream| pieces.iter().filter(|(its, _)| *its == stream).map(|(_, text)| text.as_str()).collect();
+    (of(OutputStream::Stdout), of(OutputStream::Stderr))
 }
 
-fn shown(happened: &mut Happened) -> String {
-    let (out, err) = both(happened);
+fn shown(transcript: &mut Transcript) -> String {
+    let (out, err) = both(transcript);
     assert_eq!(err, "");
     out
 }
 
 #[test]
-fn what_is_said_in_two_turns_does_not_run_together() {
-    let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: true });
+fn messages_of_two_turns_are_separated() {
+    let mut all = Transcript::new(TranscriptOptions { style: PLAIN, live: false, split: false, echo: true });
     for number in 1..=2 {
         let turn_id = Some(TurnId::from_random([number; 12]));
         let number = u64::from(number);
@@ -48,7 +49,7 @@ fn what_is_said_in_two_turns_does_not_run_together() {
 }
 
 #[test]
-fn of_a_text_that_grows_only_what_is_new_is_shown() {
+fn only_the_new_part_of_a_growing_text_is_shown() {
     let mut all = terminal();
     all.entry(&entry(1, "agent", json!({"text": "Hell"})));
     assert_eq!(shown(&mut all), "Hell");
@@ -62,7 +63,7 @@ fn of_a_text_that_grows_only_what_is_new_is_shown() {
 }
 
 #[test]
-fn what_an_agent_says_never_steers_the_terminal() {
+fn an_agents_text_never_controls_the_terminal() {
     let mut all = terminal();
     for part in ["a\u{1b}", "a\u{1b}[31", "a\u{1b}[31mb\u{7}", "a\u{1b}[31mb\u{7}\u{202e}c\n"] {
         all.entry(&entry(1, "agent", json!({"text": part})));
@@ -87,7 +88,7 @@ fn what_an_agent_says_never_steers_the_terminal() {
 }
 
 #[test]
-fn thoughts_and_answers_stand_apart() {
+fn thoughts_and_answers_are_separated() {
     let mut all = terminal();
     all.entry(&entry(1, "thought", json!({"text": "Hm."})));
     all.entry(&entry(2, "agent", json!({"text": "Yes."})));
@@ -99,8 +100,8 @@ fn thoughts_and_answers_stand_apart() {
     let expected =
         format!("Hm.\n\nYes.\n\n{tool}\x1b[1A\x1b[JWell.\n\nmode: plan\n{tool}\x1b[1A\x1b[J{tool}");
     assert_eq!(shown(&mut all), expected, "there is one empty line between them, and not two");
-    let face = Face { width: 80, colour: true };
-    let mut all = Happened::new(Style { face, live: true, split: false, echo: true });
+    let style = Style { width: 80, colour: true };
+    let mut all = Transcript::new(TranscriptOptions { style, live: true, split: false, echo: true });
     all.entry(&entry(1, "user", json!({"text": "a\nb"})));
     all.entry(&entry(2, "thought", json!({"text": "Hm.\n\nWell"})));
     all.settle();
@@ -147,7 +148,7 @@ fn on_a_pipe_the_answer_is_alone_on_standard_output() {
 }
 
 #[test]
-fn a_change_is_shown_once_and_before_it_is_decided() {
+fn a_change_is_shown_once_before_its_decision() {
     let content =
         json!([{"type": "diff", "path": "/w/a.rs", "oldText": "one\ntwo\n", "newText": "one\n2\n"}]);
     let edit = |status: &str| {
@@ -158,7 +159,7 @@ fn a_change_is_shown_once_and_before_it_is_decided() {
         {"id": "no", "name": "Reject", "kind": "reject_once"}]);
     let asked =
         json!({"tool": "Edit a.rs", "toolCallId": "e", "options": options, "question": "0123456789abcdef"});
-    let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: false });
+    let mut all = Transcript::new(TranscriptOptions { style: PLAIN, live: false, split: false, echo: false });
     all.entry(&edit("pending"));
     all.entry(&entry(2, "permission", asked.clone()));
     all.entry(&entry(2, "permission", asked));
@@ -181,11 +182,11 @@ fn a_change_is_shown_once_and_before_it_is_decided() {
 }
 
 #[test]
-fn an_answer_is_typed_as_yes_or_no_or_by_number_or_by_id() {
+fn an_answer_is_yes_no_a_number_or_an_id() {
     let options = json!([{"id": "always", "name": "Always", "kind": "allow_always"},
         {"id": "once", "name": "Once", "kind": "allow_once"}, {"id": "7", "name": "No", "kind": "reject_once"}]);
     let question = Question::of(&json!({"tool": "t", "options": options, "question": "q"})).unwrap();
-    let meant = |typed: &str| question.meant(typed).map(|option| option.id.clone());
+    let meant = |typed: &str| question.parse_answer(typed).map(|option| option.id.clone());
     for (typed, id) in
         [("y", "once"), ("YES ", "once"), ("n", "7"), ("1", "always"), ("7", "7"), ("always", "always")]
     {
@@ -198,7 +199,7 @@ fn an_answer_is_typed_as_yes_or_no_or_by_number_or_by_id() {
 }
 
 #[test]
-fn of_a_plan_that_changes_only_what_changed_is_shown() {
+fn only_the_changed_steps_of_a_plan_are_shown() {
     let plan = |first: &str, second: &str| {
         let step =
             |content: &str, status: &str| json!({"content": content, "priority": "high", "status": status});
@@ -213,7 +214,7 @@ fn of_a_plan_that_changes_only_what_changed_is_shown() {
 }
 
 #[test]
-fn what_is_typed_stands_on_a_line_that_somebody_else_ends() {
+fn an_interrupted_prompt_ends_its_line() {
     let mut all = terminal();
     all.ask("y or n: ");
     all.typed();
@@ -225,7 +226,7 @@ fn what_is_typed_stands_on_a_line_that_somebody_else_ends() {
 }
 
 #[test]
-fn usage_is_kept_for_the_end() {
+fn usage_is_shown_at_the_end() {
     let mut all = terminal();
     all.entry(&entry(
         1,
@@ -250,13 +251,13 @@ fn a_tool_call_that_changes_in_place_fits_on_one_line() {
 }
 
 #[test]
-fn a_question_shows_what_would_be_done_whatever_its_title_says() {
+fn a_question_shows_the_real_command_and_changes() {
     let options = json!([{"id": "a", "name": "Reject", "kind": "allow_always"}]);
     let details = json!({"command": "touch X\u{1b}[8m", "paths": ["/w/a"], "rawInput": "{\"command\":\"touch X\"}",
         "diffs": [{"path": "/w/b", "diff": "- old\n+ new\n"}]});
     let asked =
         json!({"tool": "List the \u{202e}files", "details": details, "options": options, "question": "0123"});
-    let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: false });
+    let mut all = Transcript::new(TranscriptOptions { style: PLAIN, live: false, split: false, echo: false });
     all.entry(&entry(1, "permission", asked));
     let expected = "? permission requested: List the \\u{202e}files\n    command: touch X\\x1b[8m\n    file: /w/a\n    \
                     file: /w/b\n      - old\n      + new\n    input: {\"command\":\"touch X\"}\n    \

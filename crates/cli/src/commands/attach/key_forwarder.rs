@@ -13,7 +13,7 @@ const WINDOW: u64 = 16 << 10;
 /// Also detaches a read-only client.
 const CTRL_C: u8 = 3;
 
-pub(super) struct Typist {
+pub(super) struct KeyForwarder {
     open: bool,
     /// True if keys go to the run.
     passes: bool,
@@ -27,7 +27,7 @@ pub(super) struct Typist {
     taken: u64,
 }
 
-impl Typist {
+impl KeyForwarder {
     /// Announces this client's keys to the keeper, unless it is read-only.
     pub(super) fn begin(args: &AttachArgs, pty: bool, keeper: &mut Frames) -> Self {
         let at_terminal = terminal::stdin().is_terminal() && terminal::stdin().in_foreground();

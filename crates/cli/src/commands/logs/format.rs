@@ -29,7 +29,7 @@ pub(super) enum Missing {
 }
 
 /// The format, with the state of unfinished text and lines.
-pub(super) struct Form {
+pub(super) struct Format {
     json: bool,
     /// A cleaner for each stream: an escape sequence that begins on one stream does not end on the other.
     cleaners: Option<[Cleaner; 2]>,
@@ -45,7 +45,7 @@ struct Stamps {
     at_start: bool,
 }
 
-impl Form {
+impl Format {
     pub(super) fn new(args: &LogsArgs) -> Self {
         let zone = if args.utc { TimeZone::UTC } else { TimeZone::system() };
         Self {
@@ -149,8 +149,8 @@ fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
 fn time(at_ms: u64, zone: &TimeZone) -> String {
     let at =
         i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
-    let form = if *zone == TimeZone::UTC { "%Y-%m-%dT%H:%M:%S%.3fZ" } else { "%Y-%m-%dT%H:%M:%S%.3f%:z" };
-    at.to_zoned(zone.clone()).strftime(form).to_string()
+    let format = if *zone == TimeZone::UTC { "%Y-%m-%dT%H:%M:%S%.3fZ" } else { "%Y-%m-%dT%H:%M:%S%.3f%:z" };
+    at.to_zoned(zone.clone()).strftime(format).to_string()
 }
 
 /// Number of bytes before an incomplete character at the end; all of them, if nothing is before it.
