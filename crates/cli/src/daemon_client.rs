@@ -132,16 +132,16 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
     }
     program::start(&verb, environment(settings), theirs, &settings.state.join("daemon.log"))
         .map_err(failed)?;
-    let said = read_start_error(&conn).map_err(failed)?;
+    let start_error = read_start_error(&conn).map_err(failed)?;
     let deadline = clock::awake() + START_LIMIT;
     loop {
         match client.connect() {
             Ok(_) => return Ok(client),
             // Another process starts a daemon at this moment, or ours has reported why it cannot serve.
-            Err(_) if said.starts_with("already running") && clock::awake() < deadline => {
+            Err(_) if start_error.starts_with("already running") && clock::awake() < deadline => {
                 poll::wait(&[], Some(POLL_INTERVAL)).map_err(failed)?;
             }
-            Err(_) if said.starts_with("already running") => {
+            Err(_) if start_error.starts_with("already running") => {
                 let pid =
                     client.lock_holder().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default();
                 return Err(Failure::daemon_silent(format!(
@@ -149,7 +149,7 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
                      state root, or end it with `tenure daemon stop` (runs go on)"
                 )));
             }
-            Err(_) if !said.is_empty() => return Err(Failure::refused(said)),
+            Err(_) if !start_error.is_empty() => return Err(Failure::refused(start_error)),
             Err(error) => return Err(failed(error)),
         }
     }
@@ -158,12 +158,12 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
 /// Reads the new daemon's error; empty if it is ready.
 fn read_start_error(conn: &Conn) -> io::Result<String> {
     let deadline = clock::awake() + START_LIMIT;
-    let mut said = Vec::new();
+    let mut start_error = Vec::new();
     loop {
         let mut chunk = [0; 1024];
         match conn.read(&mut chunk)? {
-            Got::Bytes(n) => said.extend_from_slice(&chunk[..n]),
-            Got::End => return Ok(String::from_utf8_lossy(&said).trim().to_owned()),
+            Got::Bytes(n) => start_error.extend_from_slice(&chunk[..n]),
+            Got::End => return Ok(String::from_utf8_lossy(&start_error).trim().to_owned()),
             Got::Nothing => {
                 let left = deadline.saturating_sub(clock::awake());
                 if left.is_zero() {

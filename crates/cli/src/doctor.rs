@@ -96,15 +96,15 @@ fn agents(settings: &Settings) -> Check {
     let file = settings.config().unwrap_or(Path::new(""));
     let agents = tenure_agents::agents(file, settings.agents());
     let adapters = tenure_agents::adapters(file, settings.agents());
-    let wrong = agents.values().filter_map(|it| it.as_ref().err());
-    let mut wrong: Vec<String> =
-        wrong.chain(adapters.values().filter_map(|it| it.as_ref().err())).map(ToString::to_string).collect();
-    wrong.dedup();
-    if wrong.is_empty() {
+    let errors = agents.values().filter_map(|it| it.as_ref().err());
+    let mut errors: Vec<String> =
+        errors.chain(adapters.values().filter_map(|it| it.as_ref().err())).map(ToString::to_string).collect();
+    errors.dedup();
+    if errors.is_empty() {
         return Check::ok(NAME, format!("{} in config.toml", settings.agents().len()));
     }
     let advice = "correct them and restart the daemon; until then these agents are refused";
-    Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
+    Check::new(NAME, Verdict::Problem, errors.join("; "), advice)
 }
 
 fn configuration(settings: &Settings, mistakes: &[BadSettings]) -> Check {

@@ -39,13 +39,13 @@ impl Client {
         mut take: impl FnMut(Update) -> bool,
     ) -> Result<(), CallError> {
         let mut path = format!("/v1/sessions/{}/updates", percent_encode(followed.key));
-        let asked = [
+        let parameters = [
             ("since", followed.since.map(|since| since.to_string())),
             ("turn", followed.turn.map(percent_encode)),
             ("foreground", followed.foreground.then(|| "true".to_owned())),
         ];
         let mut sign = '?';
-        for (name, value) in asked {
+        for (name, value) in parameters {
             if let Some(value) = value {
                 // Writing to a String cannot fail.
                 let _ = write!(path, "{sign}{name}={value}");
@@ -89,8 +89,8 @@ mod tests {
             data: Some(data.as_bytes().to_vec()),
         };
         let entry = r#"{"number":1,"turnId":null,"atMs":5,"kind":"agent","body":{"text":"hi"}}"#;
-        let told = update(&sent("entry", entry)).unwrap();
-        assert!(matches!(told, Some(Update::Entry(entry)) if entry.number == 1 && entry.kind == "agent"));
+        let parsed = update(&sent("entry", entry)).unwrap();
+        assert!(matches!(parsed, Some(Update::Entry(entry)) if entry.number == 1 && entry.kind == "agent"));
         assert_eq!(update(&sent("later", "{}")).unwrap(), None);
         assert_eq!(update(&ServerEvent { id: Some(3), ..ServerEvent::default() }).unwrap(), None);
         assert!(update(&sent("turn", "{}")).is_err());

@@ -179,9 +179,9 @@ impl Client {
     ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), CallError> {
         let head = Request::builder().uri("/v1/mcp").header(CLI_HEADER, "1");
         let response = self.upgraded(head, MCP_PROTOCOL, who).await?;
-        let made = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
-        let made = made.map(str::to_owned);
-        Ok((TokioIo::new(hyper::upgrade::on(response).await?), made))
+        let new_key = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
+        let new_key = new_key.map(str::to_owned);
+        Ok((TokioIo::new(hyper::upgrade::on(response).await?), new_key))
     }
 
     /// Starts a run in the foreground: the connection becomes the one to its keeper. Returns it with the bytes that came
@@ -232,14 +232,14 @@ impl Client {
     pub async fn runs(&self, filter: &Filter) -> Result<RunList, CallError> {
         let mut path = format!("/v1/runs?all={}", filter.all);
         let limit = filter.limit.map(|limit| limit.to_string());
-        let asked = [
+        let parameters = [
             ("state", &filter.state),
             ("session", &filter.session),
             ("scope", &filter.scope),
             ("after", &filter.after),
             ("limit", &limit),
         ];
-        for (name, value) in asked {
+        for (name, value) in parameters {
             if let Some(value) = value {
                 // Writing to a String cannot fail.
                 let _ = write!(path, "&{name}={}", percent_encode(value));

@@ -36,9 +36,9 @@ impl Client {
     pub async fn probe(&self) -> Result<(), CallError> {
         let deadline = Instant::now() + PROBE_LIMIT;
         loop {
-            let asked =
+            let request =
                 self.exchange_once(Request::builder().method(Method::GET).uri("/v1/health"), Vec::new());
-            match timeout(deadline.saturating_duration_since(Instant::now()), asked).await {
+            match timeout(deadline.saturating_duration_since(Instant::now()), request).await {
                 Ok(Ok(_) | Err(CallError::Refused(_) | CallError::NotUnderstood(_))) => return Ok(()),
                 // The socket may have been removed: the daemon binds a new one with its next heartbeat.
                 Ok(Err(_)) if self.lock_holder().is_none() => return Ok(()),
@@ -69,14 +69,14 @@ impl Client {
         let mut answer = pin!(answer);
         let mut pause = PROBE_AFTER;
         loop {
-            let probed = async {
+            let probe = async {
                 sleep(pause).await;
                 self.probe().await
             };
             tokio::select! {
                 biased;
                 answer = &mut answer => return answer.map_err(CallError::from),
-                probed = probed => probed?,
+                probe = probe => probe?,
             }
             pause = (pause * 2).min(PROBE_EVERY);
         }

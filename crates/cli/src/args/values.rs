@@ -21,10 +21,10 @@ pub(super) fn limit(text: &str) -> Result<Limit, duration::BadDuration> {
 
 /// Parses the size of a terminal.
 pub(super) fn size(text: &str) -> Result<Size, String> {
-    let wrong = || "write columns and rows from 1 to 65535, as in 120x30".to_owned();
-    let (cols, rows) = text.split_once('x').ok_or_else(wrong)?;
-    let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
-    Size::new(number(cols)?, number(rows)?).map_err(|_| wrong())
+    let error = || "write columns and rows from 1 to 65535, as in 120x30".to_owned();
+    let (cols, rows) = text.split_once('x').ok_or_else(error)?;
+    let number = |text: &str| text.parse::<u16>().map_err(|_| error());
+    Size::new(number(cols)?, number(rows)?).map_err(|_| error())
 }
 
 /// Parses a number that is not negative.
@@ -46,12 +46,12 @@ where
 
 /// Parses a number of CPUs, as in 1.5, into thousandths.
 pub(super) fn cpus(text: &str) -> Result<u32, String> {
-    let wrong = || "write a number of CPUs, as in 2 or 0.5".to_owned();
+    let error = || "write a number of CPUs, as in 2 or 0.5".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = format!("{part:0<3}");
-    let thousandths: u32 = digits.get(..3).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
-    let whole: u32 = whole.parse().map_err(|_| wrong())?;
-    whole.checked_mul(1000).and_then(|n| n.checked_add(thousandths)).ok_or_else(wrong)
+    let thousandths: u32 = digits.get(..3).and_then(|digits| digits.parse().ok()).ok_or_else(error)?;
+    let whole: u32 = whole.parse().map_err(|_| error())?;
+    whole.checked_mul(1000).and_then(|n| n.checked_add(thousandths)).ok_or_else(error)
 }
 
 /// Parses a system limit, as in `nofile=1024`.

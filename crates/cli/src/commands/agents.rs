@@ -26,14 +26,14 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
 /// Prints the agents with valid descriptions, and the errors of the others.
 fn list(json: bool) -> Result<u8, Failure> {
     let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
-    let (listed, wrong) = listed(&settings::load_to_look()?, &path);
-    wrong.iter().for_each(complain);
+    let (listed, errors) = listed(&settings::load_to_look()?, &path);
+    errors.iter().for_each(complain);
     if json {
         print::json(&listed)?;
     } else {
         print::agents(&listed)?;
     }
-    Ok(u8::from(!wrong.is_empty()))
+    Ok(u8::from(!errors.is_empty()))
 }
 
 /// Agents with valid descriptions in these settings, with their programs on this path, and the errors of the others.
@@ -41,15 +41,15 @@ pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<Str
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
     let agents = tenure_agents::agents(file, settings.agents());
     let adapters = tenure_agents::adapters(file, settings.agents());
-    let wrong = agents.values().filter_map(|it| it.as_ref().err());
-    let wrong = wrong.chain(adapters.values().filter_map(|it| it.as_ref().err()));
-    let wrong = wrong.map(ToString::to_string).collect();
+    let errors = agents.values().filter_map(|it| it.as_ref().err());
+    let errors = errors.chain(adapters.values().filter_map(|it| it.as_ref().err()));
+    let errors = errors.map(ToString::to_string).collect();
     let of_commands = agents.values().flatten().map(|agent| of_command(agent, settings, path));
     let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, settings, path));
     let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
     // The sort is stable: an agent's command stays before its adapter.
     listed.sort_by(|a, b| a.name.cmp(&b.name));
-    (listed, wrong)
+    (listed, errors)
 }
 
 /// Origin of a description. The tables of a command and of an adapter are overridden independently.

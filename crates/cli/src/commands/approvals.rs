@@ -66,13 +66,13 @@ fn choose(client: &Client, which: &ChooseArgs, json: bool) -> Result<(), Failure
 /// Message for an answered request of an agent.
 fn choice_message(approval: &Approval) -> String {
     let option = approval.options.iter().find(|option| Some(&option.id) == approval.option.as_ref());
-    let said = match option {
+    let choice = match option {
         Some(option) => {
             format!("\"{}\" ({})", visible(&option.name), visible(&option.kind).replace('_', " "))
         }
         None => approval.state.clone(),
     };
-    format!("answered the agent with {said}: {}", headline(approval))
+    format!("answered the agent with {choice}: {}", headline(approval))
 }
 
 /// Command of the request, on one line.

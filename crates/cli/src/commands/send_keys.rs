@@ -19,9 +19,9 @@ pub(crate) fn run(args: &SendKeysArgs) -> Result<u8, Failure> {
     let depends = |word: &Word| matches!(word, Word::Key { .. });
     let mut modes = Modes::default();
     if args.words.iter().any(depends) {
-        let asked = screen::open(&dir, size)?.modes();
-        modes.application_cursor = asked.application_cursor;
-        modes.application_keypad = asked.application_keypad;
+        let requested = screen::open(&dir, size)?.modes();
+        modes.application_cursor = requested.application_cursor;
+        modes.application_keypad = requested.application_keypad;
     }
     let typed = |word: &Word| match word {
         Word::Key { key, .. } => encode(key, modes),

@@ -31,7 +31,8 @@ fn absolute(path: &Path) -> Result<String, Failure> {
 }
 
 fn lines(report: &ImportReport) -> Vec<String> {
-    let mut lines: Vec<String> = report.records.iter().map(|record| said(record, report.dry_run)).collect();
+    let mut lines: Vec<String> =
+        report.records.iter().map(|record| record_line(record, report.dry_run)).collect();
     lines.extend(report.failed.iter().map(|failed| {
         let key = failed.key.as_deref().map_or(String::new(), |key| format!(" ({})", print::plain(key)));
         format!("{}{key} was not imported: {}", print::plain(&failed.file), print::plain(&failed.why))
@@ -48,7 +49,7 @@ fn lines(report: &ImportReport) -> Vec<String> {
     lines
 }
 
-fn said(record: &ImportedRecord, dry_run: bool) -> String {
+fn record_line(record: &ImportedRecord, dry_run: bool) -> String {
     let outcome = match (record.outcome, dry_run) {
         (ImportOutcome::Imported, false) => "was imported",
         (ImportOutcome::Imported, true) => "would be imported",

@@ -51,7 +51,8 @@ fn code(verb: &TasksVerb, reply: &TasksReply) -> u8 {
 }
 
 fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
-    let task = |said: fn(&TaskRow) -> String| reply.task.iter().try_for_each(|task| print::line(&said(task)));
+    let task =
+        |message: fn(&TaskRow) -> String| reply.task.iter().try_for_each(|task| print::line(&message(task)));
     match verb {
         TasksVerb::List(_) => {
             print::tasks(reply.tasks.as_deref().unwrap_or_default())?;

@@ -44,11 +44,11 @@ fn refused(findings: &[TaskFinding]) -> Vec<String> {
             channels.entry(channel).or_insert((0, &finding.detail)).0 += 1;
         }
     }
-    let told = |(count, detail): (usize, &str)| match count {
+    let line = |(count, detail): (usize, &str)| match count {
         1 => detail.to_owned(),
         more => format!("{detail} (and {} more)", more - 1),
     };
-    channels.into_values().map(told).collect()
+    channels.into_values().map(line).collect()
 }
 
 fn judge(described: usize, mistakes: Vec<String>, refused: &[String]) -> Check {

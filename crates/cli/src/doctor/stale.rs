@@ -18,16 +18,9 @@ use tenure_store::sqlite::RecordedRun;
 const MIN_AGE: Duration = Duration::from_mins(1);
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let found = StateScan::of(&settings.state, SystemTime::now());
+    let scan = StateScan::of(&settings.state, SystemTime::now());
     let rows = recorded(&settings.database());
-    vec![
-        found.lost(),
-        found.unconfirmed(),
-        found.unread(),
-        found.remains(),
-        found.rows(rows),
-        found.foreign(),
-    ]
+    vec![scan.lost(), scan.unconfirmed(), scan.unread(), scan.remains(), scan.rows(rows), scan.foreign()]
 }
 
 /// The contents of a state root that matter to the checks.
@@ -63,7 +56,7 @@ struct OnDisk {
 impl StateScan {
     fn of(state: &Path, now: SystemTime) -> Self {
         let instance = fs::read_to_string(state.join("instance-id")).ok();
-        let mut found = Self {
+        let mut scan = Self {
             now,
             lost: Vec::new(),
             unconfirmed: Vec::new(),
@@ -74,19 +67,19 @@ impl StateScan {
             instance: instance.and_then(|text| text.lines().next()?.trim().parse().ok()),
         };
         for path in entries(&state.join("runs")) {
-            found.scan_run(state, &path);
+            scan.scan_run(state, &path);
         }
         for path in entries(&state.join("nurseries")) {
             let id = name(&path).parse::<NurseryId>();
-            if id.is_ok_and(|id| matches!(nursery::lives(state, &id), Ok(false))) && found.is_old(&path) {
-                found.remains.push(path);
+            if id.is_ok_and(|id| matches!(nursery::lives(state, &id), Ok(false))) && scan.is_old(&path) {
+                scan.remains.push(path);
             }
         }
         let mut drafts = entries(state);
-        drafts.retain(|path| name(path).starts_with("instance-id.") && found.is_old(path));
-        found.remains.extend(drafts);
-        found.scan_groups(state);
-        found
+        drafts.retain(|path| name(path).starts_with("instance-id.") && scan.is_old(path));
+        scan.remains.extend(drafts);
+        scan.scan_groups(state);
+        scan
     }
 
     fn scan_run(&mut self, state: &Path, path: &Path) {
@@ -177,11 +170,11 @@ impl StateScan {
         let Some((first, _)) = self.unconfirmed.first() else {
             return Check::ok(NAME, "every ended run is confirmed to have left no process");
         };
-        let told = |(run, alive): &(RunId, Vec<String>)| match &alive[..] {
+        let line = |(run, alive): &(RunId, Vec<String>)| match &alive[..] {
             [] => run.to_string(),
             alive => format!("{run} (still alive: {})", alive.join(", ")),
         };
-        let runs: Vec<String> = self.unconfirmed.iter().map(told).collect();
+        let runs: Vec<String> = self.unconfirmed.iter().map(line).collect();
         let finding = format!("{} may have left processes: {}", counted(runs.len(), "run"), first_few(&runs));
         let advice = format!(
             "see with `tenure why {first}` which processes it left, then remove it: tenure rm {first}"
@@ -217,30 +210,33 @@ impl StateScan {
             }
         };
         let rows: HashMap<&RunId, &RecordedRun> = rows.iter().map(|row| (&row.run, row)).collect();
-        let mut wrong = Vec::new();
+        let mut mismatches = Vec::new();
         for (run, files) in self.runs.iter().filter(|(_, files)| !files.young || files.kept) {
             match rows.get(run) {
-                None if files.kept => wrong.push(format!("{run} is alive and has no row")),
-                None => wrong.push(format!("{run} has a directory and no row")),
+                None if files.kept => mismatches.push(format!("{run} is alive and has no row")),
+                None => mismatches.push(format!("{run} has a directory and no row")),
                 Some(row) if row.has_ended && files.kept => {
-                    wrong.push(format!("{run} has ended according to its row, but its keeper lives"));
+                    mismatches.push(format!("{run} has ended according to its row, but its keeper lives"));
                 }
                 Some(row) if !row.has_ended && files.ended && !files.kept => {
-                    wrong.push(format!("{run} has ended, but is live according to its row"));
+                    mismatches.push(format!("{run} has ended, but is live according to its row"));
                 }
                 Some(_) => {}
             }
         }
         let own = |row: &&&RecordedRun| self.instance.as_ref() == Some(&row.owner) && !row.has_ended;
         for row in rows.values().filter(own).filter(|row| !self.runs.contains_key(&row.run)) {
-            wrong.push(format!("{} is live according to its row, but has no directory", row.run));
+            mismatches.push(format!("{} is live according to its row, but has no directory", row.run));
         }
-        wrong.sort();
-        if wrong.is_empty() {
+        mismatches.sort();
+        if mismatches.is_empty() {
             return Check::ok(NAME, "every run's directory has its row, and every live row its directory");
         }
-        let finding =
-            format!("{} between registry and files: {}", counted(wrong.len(), "mismatch"), first_few(&wrong));
+        let finding = format!(
+            "{} between registry and files: {}",
+            counted(mismatches.len(), "mismatch"),
+            first_few(&mismatches)
+        );
         let advice = "restart the daemon, which then registers missing runs: tenure daemon stop, then tenure daemon start; \
                       runs go on";
         Check::new(NAME, Verdict::Warning, finding, advice)
@@ -340,15 +336,8 @@ pub(super) fn samples() -> Vec<Check> {
     };
     let row = |number, has_ended| RecordedRun { run: run(number), owner: own.clone(), has_ended };
     let rows = || Ok(Some(vec![row(3, true), row(4, false), row(5, false)]));
-    let of = |found: &StateScan, rows| {
-        vec![
-            found.lost(),
-            found.unread(),
-            found.remains(),
-            found.rows(rows),
-            found.foreign(),
-            found.unconfirmed(),
-        ]
+    let of = |scan: &StateScan, rows| {
+        vec![scan.lost(), scan.unread(), scan.remains(), scan.rows(rows), scan.foreign(), scan.unconfirmed()]
     };
     let mut samples = of(&clean(), Ok(None));
     samples.extend(of(&dirty, rows()));
@@ -363,16 +352,16 @@ mod tests {
 
     const ID: &str = "0123456789abcdef01234567";
 
-    fn names(found: &StateScan) -> Vec<&str> {
-        found.remains.iter().map(|path| name(path)).collect()
+    fn names(scan: &StateScan) -> Vec<&str> {
+        scan.remains.iter().map(|path| name(path)).collect()
     }
 
     #[test]
     fn a_missing_state_root_has_no_findings() {
         let dir = tempfile::tempdir().unwrap();
-        let found = StateScan::of(&dir.path().join("none"), SystemTime::now());
+        let scan = StateScan::of(&dir.path().join("none"), SystemTime::now());
         assert!(
-            [found.lost(), found.unread(), found.remains()].iter().all(|check| check.verdict == Verdict::Ok)
+            [scan.lost(), scan.unread(), scan.remains()].iter().all(|check| check.verdict == Verdict::Ok)
         );
     }
 
@@ -388,9 +377,9 @@ mod tests {
         fs::write(state.join("instance-id.x"), "").unwrap();
         let now = SystemTime::now();
         assert!(StateScan::of(state, now).remains.is_empty(), "they are young");
-        let found = StateScan::of(state, now + Duration::from_hours(1));
-        assert_eq!(names(&found), [ID, ID, "instance-id.x"]);
-        assert_eq!((found.remains().verdict, found.lost().verdict), (Verdict::Note, Verdict::Ok));
+        let scan = StateScan::of(state, now + Duration::from_hours(1));
+        assert_eq!(names(&scan), [ID, ID, "instance-id.x"]);
+        assert_eq!((scan.remains().verdict, scan.lost().verdict), (Verdict::Note, Verdict::Ok));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tenure_client::CallError;
 fn error_messages_match_their_snapshots() {
     let mut album = album("problems");
     for code in answers("problems") {
-        album.check(&code, &said(&CallError::Refused(answer("problems", &code))));
+        album.check(&code, &error_lines(&CallError::Refused(answer("problems", &code))));
     }
     let not_understood = "expected value at line 1 column 1".to_owned();
     for (name, failed) in [
@@ -20,14 +20,14 @@ fn error_messages_match_their_snapshots() {
         ("daemon-silent-without-a-pid", CallError::Silent { pid: None }),
         ("daemon-not-understood", CallError::NotUnderstood(not_understood)),
     ] {
-        album.check(name, &said(&failed));
+        album.check(name, &error_lines(&failed));
     }
     album.close();
 }
 
 /// Formats the exit code and the line on standard error. `wait` and `run` map the exit codes, because their low ones are the
 /// command's own.
-fn said(failed: &CallError) -> String {
+fn error_lines(failed: &CallError) -> String {
     let mut lines = vec![
         ("most verbs", daemon_client::to_failure(failed)),
         ("wait", daemon_client::to_failure(failed).with_run_code()),

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_misleading_title_hides_no_command_or_change() {
-        let told = ToolDetails {
+        let details = ToolDetails {
             kind: None,
             command: Some("touch\u{202e} X".into()),
             paths: vec!["/w/a".into(), "/w/b".into()],
@@ -126,6 +126,6 @@ mod tests {
             "  + new\\x1b[2K",
             "input: {\"command\":\"touch\\u202e X\"}",
         ];
-        assert_eq!(details_lines(&told, "List the files", style(), NO_LIMIT), expected);
+        assert_eq!(details_lines(&details, "List the files", style(), NO_LIMIT), expected);
     }
 }

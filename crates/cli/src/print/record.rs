@@ -9,9 +9,9 @@ pub(super) type Group = (&'static str, Rows);
 
 /// Formats the groups that have rows.
 pub(super) fn lines(style: Style, groups: &[Group]) -> Vec<String> {
-    let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
+    let shown = groups.iter().filter(|(_, rows)| !rows.is_empty());
     let mut lines = Vec::new();
-    for (at, (title, rows)) in told.enumerate() {
+    for (at, (title, rows)) in shown.enumerate() {
         if at > 0 {
             lines.push(String::new());
         }

@@ -71,9 +71,9 @@ fn work(task: &TaskRow) -> String {
 
 /// Formats the label and the latest summary or error.
 fn summary(task: &TaskRow) -> String {
-    let said = task.error.as_ref().or(task.terminal_summary.as_ref()).or(task.progress_summary.as_ref());
+    let latest = task.error.as_ref().or(task.terminal_summary.as_ref()).or(task.progress_summary.as_ref());
     let mut parts: Vec<String> =
-        [task.label.as_ref(), said].into_iter().flatten().map(|it| plain(it)).collect();
+        [task.label.as_ref(), latest].into_iter().flatten().map(|it| plain(it)).collect();
     if is_being_ended(task) {
         parts.insert(0, "cancelling".to_owned());
     }
@@ -208,8 +208,8 @@ pub(crate) fn maintenance(done: &Maintenance) -> Result<(), Failure> {
 fn due(done: &Maintenance) -> Vec<String> {
     let is = if done.applied { "is" } else { "would be" };
     let each = |ids: &[TaskId], what: &str| {
-        let said = |id: &TaskId| format!("task {} {is} {what}", short(id.as_str()));
-        ids.iter().map(said).collect::<Vec<_>>()
+        let line = |id: &TaskId| format!("task {} {is} {what}", short(id.as_str()));
+        ids.iter().map(line).collect::<Vec<_>>()
     };
     let mut lines = each(&done.lost, "marked lost: nothing works on it any more");
     lines.extend(each(&done.reconciled, "given a removal date: it ended without one"));

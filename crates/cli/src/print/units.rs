@@ -38,10 +38,10 @@ mod tests {
 
     #[test]
     fn an_age_is_shown_in_one_unit() {
-        let said = |s| ago(Duration::from_secs(s));
+        let age = |s| ago(Duration::from_secs(s));
         assert_eq!(ago(Duration::from_millis(350)), "350 ms");
-        assert_eq!([said(5), said(119), said(120), said(7_199)], ["5 s", "119 s", "2 min", "119 min"]);
-        assert_eq!([said(7_200), said(172_799), said(172_800)], ["2 h", "47 h", "2 d"]);
+        assert_eq!([age(5), age(119), age(120), age(7_199)], ["5 s", "119 s", "2 min", "119 min"]);
+        assert_eq!([age(7_200), age(172_799), age(172_800)], ["2 h", "47 h", "2 d"]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn error_message(turn: &TurnJson) -> Option<String> {
     if code(turn) == 0 {
         return error;
     }
-    let said = match (turn.state, turn.stop) {
+    let message = match (turn.state, turn.stop) {
         (TurnState::Lost, _) => "how the turn ended is unknown",
         (_, Some(Stop::MaxTokens)) => "the agent reached its token limit",
         (_, Some(Stop::MaxTurnRequests)) => "the agent reached its limit of model requests per turn",
@@ -38,7 +38,7 @@ pub(super) fn error_message(turn: &TurnJson) -> Option<String> {
         (TurnState::TimedOut, _) | (_, Some(Stop::TimedOut)) => "the turn timed out",
         _ => "the turn failed",
     };
-    Some(error.map_or(said.to_owned(), |error| format!("{said}: {error}")))
+    Some(error.map_or(message.to_owned(), |error| format!("{message}: {error}")))
 }
 
 /// Closing line of a turn: how it ended, its duration and its usage.
@@ -92,8 +92,8 @@ mod tests {
         assert_eq!(error_message(&turn(TurnState::Done, Some(Stop::EndTurn))), None);
         let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
         failed.error = Some("exit code 3\nlast words".to_owned());
-        let said = error_message(&failed).unwrap();
-        assert_eq!(said, "the agent's process ended during the turn: exit code 3 last words");
+        let message = error_message(&failed).unwrap();
+        assert_eq!(message, "the agent's process ended during the turn: exit code 3 last words");
     }
 
     #[test]

@@ -74,8 +74,8 @@ impl KeyForwarder {
         let room = !self.passes || (!self.unanswered && self.end.saturating_sub(self.taken) < WINDOW);
         let stdin = terminal::stdin();
         let in_background = stdin.is_terminal() && !stdin.in_foreground();
-        let wanted = self.open && room && !in_background;
-        wanted.then(|| stdin.reading())
+        let is_ready = self.open && room && !in_background;
+        is_ready.then(|| stdin.reading())
     }
 
     /// Reads pending keys and forwards them; returns true if they contain the detach keys.

@@ -126,7 +126,7 @@ fn watch(settings: &Settings, daemon: &Process, signs: &Conn, mut left: u32) -> 
     loop {
         let interests = [Interest::reading(daemon), Interest::reading(signs)];
         let interests = if each.is_some() { &interests[..] } else { &interests[..1] };
-        let begun = clock::awake();
+        let waits_since = clock::awake();
         let ready = poll::wait(interests, each)?;
         if ready[0].read {
             return Ok(());
@@ -137,7 +137,7 @@ fn watch(settings: &Settings, daemon: &Process, signs: &Conn, mut left: u32) -> 
                 Got::End => each = None,
                 Got::Bytes(_) | Got::Nothing => left = MAX_MISSED_SIGNS,
             }
-        } else if clock::awake().saturating_sub(begun) >= length {
+        } else if clock::awake().saturating_sub(waits_since) >= length {
             left -= 1;
             if left == 0 {
                 replace(daemon, limit.unwrap_or_default());

@@ -24,19 +24,19 @@ pub(super) struct OwnDefaults {
 
 impl OwnDefaults {
     pub(super) fn of(settings: &Settings) -> Self {
-        let ours = |key| is_from_environment(settings, key);
+        let is_own = |key| is_from_environment(settings, key);
         let exec = &settings.exec;
         Self {
-            timeout_seconds: ours("exec.timeout").then(|| exec.timeout.unwrap_or_default().as_secs_f64()),
-            yield_ms: ours("exec.yield").then(|| millis(exec.yield_after)),
-            notify: ours("exec.notify").then_some(exec.notify),
+            timeout_seconds: is_own("exec.timeout").then(|| exec.timeout.unwrap_or_default().as_secs_f64()),
+            yield_ms: is_own("exec.yield").then(|| millis(exec.yield_after)),
+            notify: is_own("exec.notify").then_some(exec.notify),
         }
     }
 
     /// Adds the fields that a request does not have.
     pub(super) fn fill_in(&self, request: &mut Map<String, Value>) -> serde_json::Result<()> {
-        if let Value::Object(ours) = serde_json::to_value(self)? {
-            for (name, value) in ours {
+        if let Value::Object(own) = serde_json::to_value(self)? {
+            for (name, value) in own {
                 request.entry(name).or_insert(value);
             }
         }
@@ -48,21 +48,21 @@ impl OwnDefaults {
 pub(super) fn of(args: &ExecArgs, settings: &Settings, process: Exact) -> ExecRequest {
     let length = |limit: Limit| limit.0.unwrap_or_default();
     let seconds = |limit: Option<Limit>| limit.map(|limit| length(limit).as_secs_f64());
-    let ours = OwnDefaults::of(settings);
+    let own = OwnDefaults::of(settings);
     ExecRequest {
         command: line(&args.command),
         workdir: args.workdir.clone(),
         env: args.env.iter().cloned().collect(),
-        yield_ms: args.yield_after.map(|limit| millis(length(limit))).or(ours.yield_ms),
+        yield_ms: args.yield_after.map(|limit| millis(length(limit))).or(own.yield_ms),
         background: args.background,
-        timeout_seconds: seconds(args.timeout).or(ours.timeout_seconds),
+        timeout_seconds: seconds(args.timeout).or(own.timeout_seconds),
         no_output_timeout_seconds: seconds(args.no_output_timeout),
         pty: args.pty,
         session_key: args.session.clone(),
         scope_key: args.scope.clone(),
         replace: args.replace,
         ask: args.ask.map(Into::into),
-        notify: args.notify.map(Into::into).or(ours.notify),
+        notify: args.notify.map(Into::into).or(own.notify),
         label: args.label.clone(),
         process: Some(process),
     }

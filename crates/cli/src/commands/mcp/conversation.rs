@@ -75,9 +75,9 @@ impl Conversation {
     pub(super) fn replay(&mut self) -> Vec<Vec<u8>> {
         let Some((initialize, id)) = &self.initialize else { return Vec::new() };
         self.answered = (!self.open.contains_key(id)).then(|| id.clone());
-        let mut said = vec![initialize.clone()];
-        said.extend(self.initialized.clone());
-        said
+        let mut messages = vec![initialize.clone()];
+        messages.extend(self.initialized.clone());
+        messages
     }
 
     /// Error response to a request that no daemon can take. Other messages get none; the handshake's notification is still

@@ -94,9 +94,9 @@ impl StdinCopy {
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
         let stdin = terminal::stdin();
         let in_background = stdin.is_terminal() && !stdin.in_foreground();
-        let wanted =
+        let is_ready =
             self.open && self.has_started && self.next.saturating_sub(self.taken) < WINDOW && !in_background;
-        wanted.then(|| stdin.reading())
+        is_ready.then(|| stdin.reading())
     }
 
     /// Reads pending bytes and sends them.

@@ -58,7 +58,7 @@ mod tests {
         last_action.refusal().is_some()
     }
 
-    fn asked(outcome: &str) -> Value {
+    fn permission(outcome: &str) -> Value {
         let options = json!([{"id": "y", "kind": "allow_once"}, {"id": "n", "kind": "reject_once"}]);
         json!({"tool": "make", "by": "approve-reads", "outcome": outcome, "options": options})
     }
@@ -66,22 +66,22 @@ mod tests {
     #[test]
     fn a_refusal_counts_until_the_agent_answers_or_acts() {
         let tool = |status: &str| json!({"status": status});
-        assert!(is_last(&[(1, "agent", json!({"text": "I will"})), (2, "permission", asked("n"))]));
+        assert!(is_last(&[(1, "agent", json!({"text": "I will"})), (2, "permission", permission("n"))]));
         assert!(is_last(&[
             (1, "tool", tool("pending")),
-            (2, "permission", asked("n")),
+            (2, "permission", permission("n")),
             (1, "tool", tool("failed"))
         ]));
-        assert!(is_last(&[(1, "permission", asked("cancelled")), (2, "usage", json!({}))]));
+        assert!(is_last(&[(1, "permission", permission("cancelled")), (2, "usage", json!({}))]));
         assert!(is_last(&[(
             1,
             "permission",
             json!({"tool": "write", "by": "deny-all", "outcome": "reject"})
         )]));
         for last in
-            [("agent", json!({"text": "no"})), ("tool", tool("completed")), ("permission", asked("y"))]
+            [("agent", json!({"text": "no"})), ("tool", tool("completed")), ("permission", permission("y"))]
         {
-            assert!(!is_last(&[(1, "permission", asked("n")), (2, last.0, last.1)]));
+            assert!(!is_last(&[(1, "permission", permission("n")), (2, last.0, last.1)]));
         }
         let by_cancel = json!({"tool": "make", "by": "cancel", "outcome": "cancelled"});
         assert!(!is_last(&[(1, "permission", by_cancel)]) && !is_last(&[]));

@@ -68,8 +68,8 @@ impl Tool {
         lines.extend(self.change(style));
         if self.status == "failed" {
             let texts = self.content.iter().filter_map(|part| part["content"]["text"].as_str());
-            let wrong = texts.flat_map(plain_lines).take(ERROR_LINES);
-            lines.extend(wrong.map(|text| style.paint(Tone::Quiet, &format!("    {text}"))));
+            let error_lines = texts.flat_map(plain_lines).take(ERROR_LINES);
+            lines.extend(error_lines.map(|text| style.paint(Tone::Quiet, &format!("    {text}"))));
         }
         lines
     }
