@@ -2,6 +2,7 @@
 //! cannot be used is refused with advice, and never changed or deleted.
 
 use super::migrate;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -147,6 +148,8 @@ fn connect(path: &Path, how: OpenFlags, patience: Duration) -> rusqlite::Result<
     // There is one thread per connection, so SQLite need not lock. Without the URI flag a path is only ever a path.
     let db = Connection::open_with_flags(path, how | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(patience)?;
+    // A plan never depends on a bound value. Otherwise each use of a cached statement would plan it again.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(db)
 }
 

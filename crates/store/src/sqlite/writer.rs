@@ -1,6 +1,6 @@
-//! The only thread that writes. It takes all queued operations and commits them as one transaction, each in a
-//! savepoint of its own: one that fails fails alone, and a burst costs one commit. No result is returned before the
-//! commit. An idle thread waits on its queue; there is no timer.
+//! The only thread that writes. It takes all queued operations and commits them as one transaction: a burst costs
+//! one commit. Among others, each operation has a savepoint of its own, so that one that fails fails alone. No result
+//! is returned before the commit. An idle thread waits on its queue; there is no timer.
 
 use super::{Trouble, is_busy, unavailable};
 use crate::Failed;
@@ -114,7 +114,11 @@ impl Writer {
         let to_disk = batch.iter().any(|operation| operation.flushes());
         self.flush_to(if to_disk { Flush::ToDisk } else { Flush::ToSystem })?;
         self.step("BEGIN IMMEDIATE")?;
-        let done = self.fill(batch).and_then(|()| self.step("COMMIT"));
+        let stands = match batch {
+            [alone] => self.run(alone.as_mut()),
+            several => self.fill(several).map(|()| true),
+        };
+        let done = stands.and_then(|stands| self.step(if stands { "COMMIT" } else { "ROLLBACK" }));
         if done.is_err() && !self.db.is_autocommit() {
             self.step("ROLLBACK")?;
         }
@@ -124,17 +128,22 @@ impl Writer {
     fn fill(&self, batch: &mut [Box<dyn Operation>]) -> rusqlite::Result<()> {
         for operation in batch {
             self.step("SAVEPOINT operation")?;
-            let stands = operation.run(&self.db);
-            // A full or failing disk ends the whole transaction, with all operations before this one.
-            if self.db.is_autocommit() {
-                return Err(rusqlite::Error::StatementChangedRows(0));
-            }
-            if !stands {
+            if !self.run(operation.as_mut())? {
                 self.step("ROLLBACK TO operation")?;
             }
             self.step("RELEASE operation")?;
         }
         Ok(())
+    }
+
+    /// Runs an operation in the open transaction. Returns true to keep its changes.
+    fn run(&self, operation: &mut dyn Operation) -> rusqlite::Result<bool> {
+        let stands = operation.run(&self.db);
+        // A full or failing disk ends the whole transaction, with all operations before this one.
+        if self.db.is_autocommit() {
+            return Err(rusqlite::Error::StatementChangedRows(0));
+        }
+        Ok(stands)
     }
 
     /// Runs a statement that stands around others; it is prepared once.
