@@ -50,7 +50,7 @@ pub(crate) fn full_disk(settings: &Settings) -> Option<Failure> {
     let (free, _) = filesystem::space(place).ok()?;
     (free < FULL).then(|| {
         Failure::refused(format!(
-            "the disk of {} is full: make room there, or set TENURE_STATE to another disk",
+            "the disk of {} is full: free some space, or set TENURE_STATE to a directory on another disk",
             settings.state.display()
         ))
     })

@@ -1,15 +1,15 @@
 //! The API: HTTP with JSON on a Unix socket in the state root and, if configured, on a loopback address.
 
 mod admin;
-mod answer;
 mod approvals;
 mod attach;
 mod default_action;
 mod events;
+mod extractors;
 mod foreground;
 mod import;
 mod input;
-mod linger;
+mod lingering_close;
 mod listen;
 mod loopback;
 mod loopback_auth;
@@ -32,9 +32,9 @@ pub(crate) use listen::{Local, too_many_connections};
 pub(crate) use loopback_auth::Token;
 
 use crate::daemon::Daemon;
-use answer::Rejection;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use extractors::Rejection;
 use std::sync::Arc;
 use tenure_supervisor::Refusal;
 use utoipa::openapi::OpenApi;

@@ -2,7 +2,6 @@
 //! endings, and serves clients. The daemon is never the parent of a run, so its death, upgrade or restart costs no run.
 #![forbid(unsafe_code)]
 
-mod chores;
 mod daemon;
 // Unix only: the snapshots contain paths, which differ on other systems.
 #[cfg(test)]
@@ -10,6 +9,7 @@ mod daemon;
 mod faces;
 #[cfg(test)]
 mod fixture;
+mod housekeeping;
 mod http;
 pub mod log;
 mod mcp;

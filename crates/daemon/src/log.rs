@@ -1,4 +1,4 @@
-//! The daemon's own log: a file in the state root that is begun anew before it grows too long.
+//! The daemon's own log: a file in the state root, rotated by size.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,38 +8,38 @@ use tenure_os::file::privately;
 use tenure_settings::Log;
 use tracing_subscriber::EnvFilter;
 
-/// Sends what the daemon has to say to its log, or to standard error if it runs in somebody's sight.
-pub fn begin(path: Option<&Path>, limits: Log) {
+/// Starts logging to a file, or to standard error if the daemon runs in the foreground.
+pub fn init(path: Option<&Path>, limits: Log) {
     let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=error"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_ansi(false);
-    // A second beginning, as in a test, changes nothing.
+    // A second call, as in a test, changes nothing.
     let _ = match path {
-        Some(path) => subscriber.with_writer(Mutex::new(Rotated::new(path, limits))).try_init(),
+        Some(path) => subscriber.with_writer(Mutex::new(RotatedFile::new(path, limits))).try_init(),
         None => subscriber.with_writer(io::stderr).try_init(),
     };
 }
 
-/// Writes down why there is no daemon.
-pub fn complain(error: &crate::CannotServe) {
+/// Logs the reason why the daemon cannot serve.
+pub fn cannot_serve(error: &crate::CannotServe) {
     tracing::error!(%error, "cannot serve");
 }
 
 /// A log file of bounded length.
-struct Rotated {
+struct RotatedFile {
     path: PathBuf,
     limits: Log,
     file: Option<fs::File>,
     written: u64,
 }
 
-impl Rotated {
+impl RotatedFile {
     fn new(path: &Path, limits: Log) -> Self {
         let written = fs::metadata(path).map_or(0, |meta| meta.len());
         Self { path: path.to_owned(), limits, file: None, written }
     }
 }
 
-impl Write for Rotated {
+impl Write for RotatedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.written > self.limits.bytes {
             self.file = None;
@@ -61,8 +61,8 @@ impl Write for Rotated {
     }
 }
 
-/// Puts a log that is longer than `most` bytes aside as `.1`, that one as `.2`, and so on; the oldest goes. Whoever
-/// has it open goes on writing to the one that was put aside.
+/// Renames a log that is longer than `most` bytes to `.1`, `.1` to `.2`, and so on, and deletes the oldest. Processes that
+/// have it open continue to write to the renamed file.
 pub(crate) fn rotate(path: &Path, most: u64, files: u64) {
     if fs::metadata(path).map_or(0, |meta| meta.len()) <= most {
         return;
@@ -73,18 +73,18 @@ pub(crate) fn rotate(path: &Path, most: u64, files: u64) {
     };
 }
 
-/// The same for a log that others have open to append to, and keep open: it stays theirs, and is emptied. What they
-/// write between the copy and the cut is lost.
+/// Rotates a log that other processes keep open: copies it to `.1` and truncates it. Lines that they write between copy
+/// and truncation are lost.
 pub(crate) fn rotate_shared(path: &Path, most: u64, files: u64) {
     if fs::metadata(path).map_or(0, |meta| meta.len()) <= most {
         return;
     }
-    // A disk that has no room for the copy has even less for a log that grows.
+    // If the disk has no space for the copy, the log must be truncated all the more.
     let _ = make_room(path, files).map(|aside| fs::copy(path, aside));
     let _ = OpenOptions::new().write(true).truncate(true).open(path);
 }
 
-/// Moves what was put aside earlier on by one, and returns where the next goes, if any is kept.
+/// Renames the older logs and returns the path for the next one, if any old log is kept.
 fn make_room(path: &Path, files: u64) -> Option<PathBuf> {
     let aside = |n: u64| PathBuf::from(format!("{}.{n}", path.display()));
     let kept = files.checked_sub(1).filter(|&kept| kept > 0)?;
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_begun_anew_and_the_oldest_goes() {
+    fn a_long_log_is_rotated_and_the_oldest_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
-        let mut log = Rotated::new(&path, Log { bytes: 10, files: 3 });
+        let mut log = RotatedFile::new(&path, Log { bytes: 10, files: 3 });
         for n in 0..5 {
             log.write_all(format!("{n}: more than ten bytes\n").as_bytes()).unwrap();
         }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_shared_log_open_goes_on_writing_to_it() {
+    fn a_shared_log_is_truncated_in_place_and_its_writers_continue() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("nursery.log");
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();

@@ -1,6 +1,6 @@
-//! MCP clients. Each acts as a session of its own; when the last client of a session has gone, what still runs in it
-//! is ended, unless the settings say otherwise. A daemon that leaves is no client that does: its successor gives the
-//! clients time to come back.
+//! MCP clients. Each acts as a session of its own. When the last client of a session disconnects, the daemon ends the
+//! session's runs, unless the settings say otherwise. A shutdown of the daemon does not count: the next daemon gives the
+//! clients time to reconnect.
 
 mod client_cleanup;
 
@@ -28,17 +28,17 @@ use tenure_supervisor::sync::until;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
-/// How many clients speak for each session.
+/// Number of connected clients of each session.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<HashMap<String, usize>>);
 
 impl Clients {
-    fn enter(&self, session: &str) {
+    fn add(&self, session: &str) {
         *lock(&self.0).entry(session.to_owned()).or_default() += 1;
     }
 
-    /// Whether it was the last of its session.
-    fn leave(&self, session: &str) -> bool {
+    /// Removes a client. Returns true if it was the last of its session.
+    fn remove(&self, session: &str) -> bool {
         let mut all = lock(&self.0);
         let Some(count) = all.get_mut(session) else { return true };
         *count -= 1;
@@ -54,29 +54,29 @@ impl Clients {
     }
 }
 
-/// A client while it is there.
-struct Presence {
+/// A connected client. Dropping the last one of a session starts the cleanup.
+struct Connected {
     daemon: Arc<Daemon>,
     session: String,
-    /// Whether its runs end with it.
+    /// True if the session's runs end when its last client disconnects.
     ends: bool,
-    /// Whether the session can have runs: it had a client before, or this one has asked for something.
+    /// True if the session can have runs: it had a client before, or this one has called a tool.
     used: AtomicBool,
-    /// Ends when it does.
-    here: watch::Sender<()>,
+    /// Closes when the client disconnects.
+    alive: watch::Sender<()>,
 }
 
-impl Presence {
+impl Connected {
     fn begin(daemon: &Arc<Daemon>, session: String, ends: bool, used: bool) -> Arc<Self> {
-        daemon.clients.enter(&session);
-        let (used, here) = (AtomicBool::new(used), watch::Sender::new(()));
-        Arc::new(Self { daemon: Arc::clone(daemon), session, ends, used, here })
+        daemon.clients.add(&session);
+        let (used, alive) = (AtomicBool::new(used), watch::Sender::new(()));
+        Arc::new(Self { daemon: Arc::clone(daemon), session, ends, used, alive })
     }
 }
 
-impl Drop for Presence {
+impl Drop for Connected {
     fn drop(&mut self) {
-        let last = self.daemon.clients.leave(&self.session);
+        let last = self.daemon.clients.remove(&self.session);
         let ends = self.ends && self.daemon.supervisor.settings.mcp.on_leave == OnLeave::End;
         if !last
             || !ends
@@ -85,14 +85,14 @@ impl Drop for Presence {
         {
             return;
         }
-        // A runtime that is no more has a daemon that has left.
+        // Without a runtime the daemon has already exited.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (daemon, session) = (Arc::clone(&self.daemon), self.session.clone());
-        runtime.spawn(async move { daemon.end_left(session).await });
+        runtime.spawn(async move { daemon.clean_up_session(session).await });
     }
 }
 
-/// The session of the clients over HTTP that have none in the protocol.
+/// Returns the session of the HTTP clients that have no MCP session.
 pub(crate) fn stateless_session(instance: &InstanceId) -> String {
     format!("{MCP_SESSION}{instance}")
 }
@@ -101,13 +101,13 @@ pub(crate) fn stateless_session(instance: &InstanceId) -> String {
 #[derive(Clone)]
 pub(crate) struct Client {
     who: Requester,
-    /// Where its commands start from; without it, from the daemon's own cleaned environment.
+    /// Directory and environment for the client's commands. `None`: the daemon's own cleaned environment.
     process: Option<CallerProcess>,
-    presence: Arc<Presence>,
+    client: Arc<Connected>,
 }
 
 impl Client {
-    /// A client with a process on this machine.
+    /// Creates a client that has a process on this machine.
     pub(crate) fn local(
         daemon: &Arc<Daemon>,
         request: ClientRequest,
@@ -116,10 +116,10 @@ impl Client {
     ) -> Result<Self, Refusal> {
         let named: Option<String> = session_key(request.session_key.as_ref())?.map(Into::into);
         let ends = match (&named, who.only_session()) {
-            // The session's own run would be among those that end.
+            // The client's own run would be among those that end.
             (Some(named), Some(own)) if named == own => false,
             (Some(named), Some(own)) if !is_made_by(named, own) => {
-                let why = format!("a process of session {own} cannot speak for session {named}");
+                let why = format!("a process of session {own} cannot act as session {named}");
                 return Err(Refusal::forbidden(why));
             }
             _ => true,
@@ -134,41 +134,41 @@ impl Client {
         let maker = who.only_session().filter(|own| *own != session).and_then(|own| own.parse().ok());
         let about = format!("an MCP client, {who}");
         let who = Requester::Client { session: session.clone(), maker, about };
-        let presence = Presence::begin(daemon, session, ends, used);
-        Ok(Self { who, process, presence })
+        let client = Connected::begin(daemon, session, ends, used);
+        Ok(Self { who, process, client })
     }
 
-    /// A client over HTTP.
+    /// Creates a client over HTTP.
     pub(crate) fn over_http(daemon: &Arc<Daemon>) -> io::Result<Self> {
         let session = mcp_session(random::bytes()?, None);
         let about = "an MCP client over HTTP".to_owned();
         let who = Requester::client(session.clone(), about);
-        Ok(Self { who, process: None, presence: Presence::begin(daemon, session, true, false) })
+        Ok(Self { who, process: None, client: Connected::begin(daemon, session, true, false) })
     }
 
-    /// The clients over HTTP that have no session in the protocol: together they are one client. Its session is the same
-    /// for the next daemon, because nothing tells them that there is another.
+    /// Creates the one client that stands for all HTTP clients without an MCP session. Its session is the same for the next
+    /// daemon, because these clients do not notice a restart.
     pub(crate) fn without_session(daemon: &Arc<Daemon>) -> Self {
         let session = stateless_session(&daemon.supervisor.instance);
         let who = Requester::client(session.clone(), "an MCP client over HTTP".to_owned());
-        Self { who, process: None, presence: Presence::begin(daemon, session, true, true) }
+        Self { who, process: None, client: Connected::begin(daemon, session, true, true) }
     }
 
-    /// The session that it acts as.
+    /// Returns the session that the client acts as.
     pub(crate) fn session(&self) -> &str {
-        &self.presence.session
+        &self.client.session
     }
 
     fn daemon(&self) -> &Arc<Daemon> {
-        self.presence.used.store(true, Ordering::Relaxed);
-        &self.presence.daemon
+        self.client.used.store(true, Ordering::Relaxed);
+        &self.client.daemon
     }
 }
 
 impl Tools for Client {
     fn terms(&self) -> Terms {
-        let settings = &self.presence.daemon.supervisor.settings;
-        let ends = self.presence.ends && settings.mcp.on_leave == OnLeave::End;
+        let settings = &self.client.daemon.supervisor.settings;
+        let ends = self.client.ends && settings.mcp.on_leave == OnLeave::End;
         Terms { yield_after: settings.exec.yield_after, ends }
     }
 
@@ -196,22 +196,22 @@ impl Tools for Client {
         self.daemon().tasks(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
-    fn connected(&self, client: Handle) {
-        let mut ended = self.presence.daemon.supervisor.events.ended_execs.subscribe();
-        let mut here = self.presence.here.subscribe();
-        let session = self.presence.session.clone();
+    fn connected(&self, handle: Handle) {
+        let mut ended = self.client.daemon.supervisor.events.ended_execs.subscribe();
+        let mut alive = self.client.alive.subscribe();
+        let session = self.client.session.clone();
         tokio::spawn(async move {
             loop {
                 let event = tokio::select! {
                     event = ended.recv() => event,
-                    // Nothing is ever said: it ends when the client does.
-                    () = until(&mut here, |()| false) => return,
+                    // The channel never sends: it closes when the client disconnects.
+                    () = until(&mut alive, |()| false) => return,
                 };
                 match event {
                     Ok(event) if event.session.as_deref() == Some(&session) => {
-                        client.notice(event.detail["text"].as_str().unwrap_or_default()).await;
+                        handle.notice(event.detail["text"].as_str().unwrap_or_default()).await;
                     }
-                    // What was missed is among the events.
+                    // Missed events are in the event log.
                     Ok(_) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 }
@@ -225,14 +225,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_client_of_a_session_leaves_it() {
+    fn only_the_last_client_of_a_session_ends_it() {
         let clients = Clients::default();
-        clients.enter("a");
-        clients.enter("a");
-        clients.enter("b");
-        assert!(!clients.leave("a"));
+        clients.add("a");
+        clients.add("a");
+        clients.add("b");
+        assert!(!clients.remove("a"));
         assert!(clients.has("a"));
-        assert!(clients.leave("a"));
+        assert!(clients.remove("a"));
         assert!(!clients.has("a") && clients.has("b"));
     }
 }

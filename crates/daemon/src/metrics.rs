@@ -1,5 +1,5 @@
-//! The metrics. Counters are the registry's: each was raised in the transaction that recorded what it counts, so they
-//! are never doubled and outlive the daemon. What is now, and how long things take, is the daemon's own.
+//! The metrics. Counters come from the registry, which raises each in the transaction that records the counted change, so
+//! they are exact and outlive the daemon. Gauges and durations are the daemon's own.
 
 use crate::daemon::Daemon;
 use prometheus_client::encoding::text::encode;
@@ -14,24 +14,24 @@ use tenure_store::{Backlog, Count};
 use tenure_supervisor::Refusal;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByReason {
-    reason: Shown,
+struct ReasonLabel {
+    reason: ReasonValue,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByType {
+struct TypeLabel {
     r#type: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByMode {
+struct ModeLabel {
     mode: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Shown(Reason);
+struct ReasonValue(Reason);
 
-impl EncodeLabelValue for Shown {
+impl EncodeLabelValue for ReasonValue {
     fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
         write!(encoder, "{}", self.0)
     }
@@ -59,18 +59,18 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
         "Runs out of which a process escaped",
         simple(of(Count::Escape)),
     );
-    let exits = Family::<ByReason, Counter>::default();
-    // One that was never raised is zero, not missing.
+    let exits = Family::<ReasonLabel, Counter>::default();
+    // A reason that never occurred is exported as zero.
     for reason in Reason::ALL {
-        exits.get_or_create(&ByReason { reason: Shown(reason) }).inc_by(of(Count::Exit(reason)));
+        exits.get_or_create(&ReasonLabel { reason: ReasonValue(reason) }).inc_by(of(Count::Exit(reason)));
     }
     registry.register("run_exit", "Runs ended, by reason", exits);
-    let timeouts = Family::<ByType, Counter>::default();
+    let timeouts = Family::<TypeLabel, Counter>::default();
     for (r#type, count) in [("no_output", Count::TimeoutNoOutput), ("overall", Count::TimeoutOverall)] {
-        timeouts.get_or_create(&ByType { r#type }).inc_by(of(count));
+        timeouts.get_or_create(&TypeLabel { r#type }).inc_by(of(count));
     }
     registry.register("run_timeout", "Runs ended by a time limit", timeouts);
-    let kills = Family::<ByMode, Counter>::default();
+    let kills = Family::<ModeLabel, Counter>::default();
     let modes = [
         ("pid", Count::KillPid),
         ("pgid", Count::KillGroup),
@@ -78,9 +78,9 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
         ("job", Count::KillJob),
     ];
     for (mode, count) in modes {
-        kills.get_or_create(&ByMode { mode }).inc_by(of(count));
+        kills.get_or_create(&ModeLabel { mode }).inc_by(of(count));
     }
-    registry.register("run_cleanup_kill", "Kills that cleaning up took", kills);
+    registry.register("run_cleanup_kill", "Kills during cleanup", kills);
     register_present(daemon, &mut registry);
     register_backlog(daemon.supervisor.registry.backlog().await?, &mut registry);
     let mut text = String::new();
@@ -88,7 +88,7 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// What is now, and how long things took since the daemon started.
+/// Registers the current numbers, and the durations since the daemon started.
 fn register_present(daemon: &Daemon, registry: &mut Registry) {
     let now = |n: usize| {
         let gauge: Gauge = Gauge::default();
@@ -113,7 +113,7 @@ fn register_present(daemon: &Daemon, registry: &mut Registry) {
     );
 }
 
-/// What is not settled.
+/// Registers the numbers of unfinished tasks and notices.
 fn register_backlog(backlog: Backlog, registry: &mut Registry) {
     let now = |n: u64| {
         let gauge: Gauge = Gauge::default();
@@ -121,12 +121,16 @@ fn register_backlog(backlog: Backlog, registry: &mut Registry) {
         gauge
     };
     registry.register("tasks_queued", "Tasks that have not begun", now(backlog.tasks_queued));
-    registry.register("tasks_running", "Tasks that are under way", now(backlog.tasks_running));
-    registry.register("outbox_depth", "Notices that a channel is to take", now(backlog.notices_due));
+    registry.register("tasks_running", "Tasks that are running", now(backlog.tasks_running));
+    registry.register(
+        "outbox_depth",
+        "Notices that wait for delivery to a channel",
+        now(backlog.notices_due),
+    );
     registry.register(
         "notices_queued",
         "Notices that wait for a session's next turn",
         now(backlog.notices_queued),
     );
-    registry.register("notices_failed", "Notices that nobody took", now(backlog.notices_failed));
+    registry.register("notices_failed", "Notices that could not be delivered", now(backlog.notices_failed));
 }

@@ -1,4 +1,4 @@
-//! Who sees and ends which run, without processes.
+//! Tests of visibility and control of runs, without processes.
 
 use crate::fixture::{FakeKeeper, TestDaemon, client, command, command_of, eventually, operator, soon};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tenure_supervisor::{Refusal, Requester};
 const MINE: &str = "agent:a:main";
 const THEIRS: &str = "agent:b:main";
 
-/// Everything that `process` does with one run.
+/// Actions of `process` on one run.
 const ACTIONS: [&str; 11] =
     ["poll", "log", "write", "send-keys", "submit", "paste", "screen", "resize", "clear", "kill", "remove"];
 
@@ -39,7 +39,7 @@ impl TestDaemon {
         soon(self.process(request, who)).await.map(drop)
     }
 
-    /// A run of each of the sessions, and one of nobody.
+    /// Starts a run of each session, and one without a session.
     async fn three_runs(&self) -> [FakeKeeper; 3] {
         [
             self.running(command_of(MINE, "mine")).await,
@@ -130,7 +130,7 @@ async fn an_operator_sees_and_ends_every_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_bound_to_a_session_acts_as_no_other_and_starts_runs_of_no_other() {
+async fn a_client_of_a_session_cannot_act_or_start_runs_for_another() {
     let daemon = TestDaemon::new().await;
     let [mine, theirs, _nobodys] = daemon.three_runs().await;
     let theirs = theirs.ticket.run_id.as_str();

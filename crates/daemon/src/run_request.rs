@@ -8,7 +8,7 @@ use tenure_policy::user_shell as shell;
 use tenure_supervisor::start_request::{StartRequest, check, named, session_of, set_variable, unpack};
 use tenure_supervisor::{Refusal, Requester, Supervisor};
 
-/// Makes sense of a request to `/v1/runs`.
+/// Reads a request to `/v1/runs`.
 pub(crate) fn read(
     request: &RunRequest,
     supervisor: &Supervisor,
@@ -28,11 +28,11 @@ pub(crate) fn read(
     named("label", request.label.as_ref())?;
     spec.options.session_id = session_id;
     if who.only_session().is_some() {
-        // The disk is the operator's.
+        // Only an operator decides how much disk space output takes.
         spec.options.keep = supervisor.settings.output;
     }
     if request.replace && request.scope.is_none() {
-        return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
+        return Err(Refusal::invalid("replace needs a scope: it replaces the run of that scope"));
     }
     check(&spec)?;
     Ok(StartRequest {
@@ -44,45 +44,47 @@ pub(crate) fn read(
     })
 }
 
-/// Takes the caller's own process: it hands everything down.
+/// Takes directory, environment and command from the caller's own process.
 fn take_exact(spec: &mut Spec, request: &RunRequest, exact: &Exact) -> Result<(), Refusal> {
     if !request.command.is_empty()
         || request.pty_command.is_some()
         || request.cwd.is_some()
         || !request.env.is_empty()
     {
-        return Err(Refusal::invalid("exact stands instead of command, ptyCommand, cwd and env"));
+        return Err(Refusal::invalid("exact cannot be combined with command, ptyCommand, cwd or env"));
     }
     let argv = unpack(spec, exact)?;
     spec.argv = Argv::new(argv).map_err(Refusal::invalid)?;
     Ok(())
 }
 
-/// Takes the directory, the variables and the command of a request without a process behind it.
+/// Takes directory, environment and command from the request's fields.
 fn take_words(spec: &mut Spec, request: &RunRequest) -> Result<(), Refusal> {
     for (name, value) in &request.env {
         set_variable(&mut spec.env, name, value)?;
     }
     match &request.cwd {
         Some(cwd) if Path::new(cwd).is_absolute() => spec.cwd = cwd.clone().into_bytes(),
-        Some(cwd) => return Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}"))),
+        Some(cwd) => {
+            return Err(Refusal::invalid(format!("cwd {cwd:?} is not absolute: give an absolute path")));
+        }
         None => {}
     }
     let argv = match &request.pty_command {
         Some(_) if !request.command.is_empty() => {
             return Err(Refusal::invalid("give command or ptyCommand, not both"));
         }
-        Some(line) => for_the_shell(line, spec),
+        Some(line) => shell_command(line, spec),
         None => Argv::new(request.command.iter().map(|word| word.clone().into_bytes()).collect()),
     };
     spec.argv = argv.map_err(Refusal::invalid)?;
     Ok(())
 }
 
-/// Refuses a terminal whose input is to be closed, and names the terminal's kind where the environment does not.
+/// Refuses a terminal with closed input, and sets TERM if the environment does not have it.
 fn check_terminal(spec: &mut Spec, stdin: Option<Stdin>) -> Result<(), Refusal> {
     if stdin == Some(Stdin::Closed) {
-        return Err(Refusal::invalid("a terminal's input cannot be closed"));
+        return Err(Refusal::invalid("a run with a terminal needs its input: do not close stdin"));
     }
     if !spec.env.iter().any(|entry| entry.starts_with(b"TERM=")) {
         spec.env.push(b"TERM=xterm-256color".to_vec());
@@ -90,8 +92,8 @@ fn check_terminal(spec: &mut Spec, stdin: Option<Stdin>) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// A line for the shell of this system: `sh`, or the words with which another is given it.
-fn for_the_shell(line: &str, spec: &Spec) -> Result<Argv, BadSpec> {
+/// Returns the command that executes a line in this system's shell: `sh`, or the words for another shell.
+fn shell_command(line: &str, spec: &Spec) -> Result<Argv, BadSpec> {
     let whole = Argv::line(line)?;
     if let Some(sh) = tenure_os::shell::posix() {
         let executed = shell::replacing(Path::new(sh), line, &spec.cwd, &spec.env);

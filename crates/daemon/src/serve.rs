@@ -1,7 +1,7 @@
-//! The daemon's life: its lock, its seat in the registry, its runs, its sockets, and how it leaves.
+//! The daemon's lifecycle: lock, enrolment in the registry, recorded runs, sockets, shutdown.
 
-use crate::chores::DaemonChores;
 use crate::daemon::Daemon;
+use crate::housekeeping::DaemonChores;
 use crate::http;
 use std::io;
 use std::path::PathBuf;
@@ -29,52 +29,52 @@ use tenure_supervisor::{Supervisor, enrol_unknown};
 use tenure_supervisor::{lease, liveness, reserve};
 use tokio::task::JoinHandle;
 
-/// How long clients wait until the recorded runs are settled.
-const SETTLING: Duration = Duration::from_secs(2);
+/// Maximum time that clients wait for recorded runs to be reconciled.
+const RECONCILE_WAIT: Duration = Duration::from_secs(2);
 
-/// Why there is no daemon.
+/// Reason why the daemon cannot serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotServe {
-    /// There is one already.
-    #[error("a daemon is running on {}: one state root has one daemon", .0.display())]
+    /// A daemon already serves this state root.
+    #[error("a daemon is already running on {}: a state root has only one daemon", .0.display())]
     AlreadyRunning(PathBuf),
-    /// The daemon would end with the run that it is started in, and everybody's runs with it.
+    /// The daemon was started inside a run. It would end with that run, and all runs with it.
     #[error(
-        "no daemon is started inside a run, because it would end with that run: start it from outside of all runs"
+        "the daemon cannot be started inside a run, because it would end with that run: start it outside of all runs"
     )]
     InsideARun,
     /// The registry cannot be used.
     #[error(transparent)]
     Registry(#[from] OpenFailed),
-    /// The registry does not take us.
+    /// The registry refuses to enrol this instance.
     #[error("{0}")]
     Seat(tenure_store::Failed),
-    /// Nobody knows which runs there are.
-    #[error("the recorded runs cannot be read, so none of them could be held: {0}")]
+    /// The recorded runs cannot be read.
+    #[error("the recorded runs cannot be read, so the daemon cannot hold them: {0}")]
     Unread(tenure_store::Failed),
     /// The registry's file was removed or replaced.
     #[error(
-        "{} was removed or replaced while the daemon ran: the daemon starts anew on what is there now, and runs go on",
+        "{} was removed or replaced while the daemon was running: the daemon restarts with the current file, and runs continue",
         .0.display()
     )]
     RegistryReplaced(PathBuf),
     /// The state root cannot be used.
     #[error(transparent)]
     State(#[from] tenure_keeper::state_root::Unusable),
-    /// There is no room for the daemon's files.
-    #[error("the disk of {} is full: make room there, or set TENURE_STATE to another disk ({source})", path.display())]
+    /// The disk of the state root is full.
+    #[error("the disk of {} is full: free some space, or set TENURE_STATE to a directory on another disk ({source})", path.display())]
     DiskFull {
         /// The state root.
         path: PathBuf,
         /// The failed operation.
         source: Box<CannotServe>,
     },
-    /// The system failed us.
+    /// An operation of the system failed.
     #[error("{what}: {source}")]
     Io {
-        /// Doing what.
+        /// The operation.
         what: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -119,7 +119,7 @@ fn run_on(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Res
     }
     let runtime = threads.build().map_err(failed("the daemon's threads"))?;
     runtime.spawn(liveness::show(settings.clone(), warden));
-    // If the lock cannot be written, it still names us. Then only a removed socket is reported late.
+    // A failed write is harmless: the lock still names this process, only a removed socket is reported late.
     let ready = || {
         let _ = tell(true);
         ready();
@@ -147,81 +147,81 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let supervisor = Arc::new(Supervisor::new(settings, state, instance, registry, tenancy));
     let daemon = Arc::new(Daemon::new(Arc::clone(&supervisor)));
     reserve::set_reserve(&supervisor);
-    // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
-    let heart = tokio::spawn(lease::beat(Arc::clone(&supervisor), beat));
-    // Before any run is taken on: without one we would have to leave them again.
+    // Before the runs are examined: giving up on a silent keeper takes longer than a lease lasts without renewal.
+    let heartbeat = tokio::spawn(lease::beat(Arc::clone(&supervisor), beat));
+    // Before any run is taken over: without a nursery the daemon could not serve them.
     let nursery = Nursery::start(&supervisor.state).map_err(failed("the nursery"))?;
     *tenure_supervisor::sync::lock(&supervisor.starts.nursery) = Some(nursery);
-    // Before anybody can ask: a run that is not held yet would look lost.
+    // Before clients can connect: a run that is not held yet would look lost.
     let settling = Arc::clone(&supervisor);
     let recorded = reconcile::recorded_at_start(&supervisor).await.map_err(CannotServe::Unread)?;
-    // Before the first ending is taken.
+    // Before the first ending is received.
     exec_notice::go_on_without_callers(&supervisor).await;
     let settling = tokio::spawn(async move {
         reconcile::settle_all(&settling, recorded).await;
         register_existing::adopt_marked(&settling).await;
         enrol_unknown(&settling).await;
     });
-    // Those of silent keepers are settled while we serve.
-    let _ = tokio::time::timeout(SETTLING, settling).await;
-    let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
+    // Runs of silent keepers are reconciled while the daemon serves.
+    let _ = tokio::time::timeout(RECONCILE_WAIT, settling).await;
+    let listeners = http::open(&daemon).map_err(failed("the API's socket"))?;
     daemon.go_on_cancelling().await;
     daemon.agents.go_on_with_sessions().await;
     daemon.agents.rejoin_adapters().await;
     tokio::spawn(watch_adapters(Arc::clone(&daemon.agents)));
     let chores: Vec<Box<dyn Chore>> = vec![Box::new(DaemonChores(Arc::clone(&daemon)))];
     tokio::spawn(housekeeping::forever(Arc::clone(&supervisor), chores));
-    tokio::spawn(Arc::clone(&daemon).await_clients());
+    tokio::spawn(Arc::clone(&daemon).clean_up_after_restart());
     let notifier = tokio::spawn(Arc::clone(&daemon.notifier).notify_forever());
     tokio::spawn(Arc::clone(&daemon).watch_tasks());
-    // Nurseries are our children; one that has left is taken off the list.
+    // Nurseries are child processes of the daemon and must be reaped.
     tokio::spawn(hear::bury_children());
-    tokio::spawn(hear_signals(Arc::clone(&supervisor)));
+    tokio::spawn(drain_on_signal(Arc::clone(&supervisor)));
     events::tell_started(&supervisor, std::process::id()).await;
     tracing::info!(pid = std::process::id(), state = %supervisor.state.path().display(), "serving");
     service::ready();
-    let connections = http::serve(Arc::clone(&daemon), doors);
+    let connections = http::serve(Arc::clone(&daemon), listeners);
     ready();
     tokio::select! {
-        () = leave(&daemon, connections, notifier, heart) => Ok(()),
+        () = shut_down(&daemon, connections, notifier, heartbeat) => Ok(()),
         // Runs are neither released nor ended, as in a crash, because the records of that would be lost.
         () = liveness::registry_replaced(&supervisor, opened) => Err(CannotServe::RegistryReplaced(supervisor.settings.database())),
     }
 }
 
-/// Serves until told to leave, and leaves: runs are released or ended, answers and notices are finished, the seat is
-/// kept.
-async fn leave(
+/// Waits for the shutdown request and shuts down: releases or ends runs, finishes responses and notices. The instance
+/// stays enrolled.
+async fn shut_down(
     daemon: &Arc<Daemon>,
     connections: http::Connections,
     notifier: JoinHandle<()>,
-    heart: JoinHandle<()>,
+    heartbeat: JoinHandle<()>,
 ) {
     let supervisor = &daemon.supervisor;
     let mut phase = supervisor.lifecycle.phase.subscribe();
     let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
-    tracing::info!(cancel_runs, "leaving");
+    tracing::info!(cancel_runs, "shutting down");
     service::stopping();
-    part(supervisor, cancel_runs).await;
-    // One that panicked tells no more.
+    end_or_release_runs(supervisor, cancel_runs).await;
+    // A panicked notifier has nothing to finish.
     let _ = notifier.await;
     events::tell_stopped(supervisor, cancel_runs).await;
-    // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
+    // Connections and heartbeat stop first: a later heartbeat would undo `rest`.
     supervisor.lifecycle.phase.send_replace(Phase::Gone);
     connections.finish(FAREWELL).await;
-    // One that panicked beats no more.
-    let _ = heart.await;
+    // A panicked heartbeat has stopped, too.
+    let _ = heartbeat.await;
     lease::rest(supervisor).await;
 }
 
-/// Ends the runs that we hold, or has them go on without us for as long as it takes.
-async fn part(supervisor: &Supervisor, cancel_runs: bool) {
-    // A run that is just being started is held first.
+/// Ends the runs that the daemon holds, or releases them to their keepers.
+async fn end_or_release_runs(supervisor: &Supervisor, cancel_runs: bool) {
+    // Waits for runs that are being started, so that they are held.
     drop(supervisor.starts.starting.write().await);
     let held = supervisor.runs.all();
     if cancel_runs && supervisor.state.is_deleted() {
-        // Keepers end their runs by themselves from here on. What became of them can be recorded nowhere.
+        // Keepers end their runs by themselves. Their endings cannot be recorded anywhere.
         held.iter().for_each(|held| held.say(KeeperRequest::Abandon));
         let over = futures_util::future::join_all(held.iter().map(|held| held.over()));
         let _ = tokio::time::timeout(defaults::GRACE + defaults::GIVE_UP, over).await;
@@ -235,12 +235,12 @@ async fn part(supervisor: &Supervisor, cancel_runs: bool) {
         return;
     }
     let released = futures_util::future::join_all(held.iter().map(|held| held.release()));
-    // One whose record the registry does not take at this moment waits for the next daemon, for its own grace.
+    // A run whose release cannot be recorded now waits for the next daemon, for the length of its own grace.
     let _ = tokio::time::timeout(FAREWELL, released).await;
 }
 
-/// Who is politely asked to leave stops; runs go on.
-async fn hear_signals(supervisor: Arc<Supervisor>) {
+/// Shuts down on a termination signal. Runs continue.
+async fn drain_on_signal(supervisor: Arc<Supervisor>) {
     if hear::leave().await.is_ok() {
         supervisor.lifecycle.drain(false);
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
         }
         DaemonVerb::Run(args) if args.detached => warden::detached(settings, args),
         DaemonVerb::Run(_) => {
-            tenure_daemon::log::begin(None, settings.log);
+            tenure_daemon::log::init(None, settings.log);
             tenure_daemon::run(settings, None, || ()).map_err(|error| match error {
                 CannotServe::RegistryReplaced(_) => Failure::try_again(error),
                 error => Failure::refused(error),
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
 
 /// Runs the daemon, and reports to the client that started it that it is ready, or why it cannot serve.
 fn serve(settings: Settings, mut starter: Option<Conn>, warden: Option<Conn>) -> u8 {
-    tenure_daemon::log::begin(Some(&settings.state.join("daemon.log")), settings.log);
+    tenure_daemon::log::init(Some(&settings.state.join("daemon.log")), settings.log);
     let served = tenure_daemon::run(settings, warden, || drop(starter.take()));
     let Err(error) = served else { return 0 };
-    tenure_daemon::log::complain(&error);
+    tenure_daemon::log::cannot_serve(&error);
     let already = matches!(error, CannotServe::AlreadyRunning(_));
     let Some(starter) = starter else {
         // Runs wait for a daemon, so the warden retries whatever prevents it now.

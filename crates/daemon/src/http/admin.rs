@@ -1,8 +1,8 @@
 //! Routes for operators, about the daemon itself.
 
-use super::answer::Body;
-use super::answer::Rejection;
-use super::answer::Who;
+use super::extractors::Body;
+use super::extractors::Identity;
+use super::extractors::Rejection;
 use crate::daemon::Daemon;
 use crate::{http, metrics};
 use axum::Json;
@@ -59,7 +59,7 @@ fn operator(who: &Requester) -> Result<(), Refusal> {
     (status = 200, body = Vec<ReapLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn reap(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Body(mut request): Body<ReapRequest>,
 ) -> Result<Json<Vec<ReapLine>>, Rejection> {
     operator(&who)?;
@@ -81,7 +81,7 @@ pub(super) async fn reap(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn backup(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Body(request): Body<BackupRequest>,
 ) -> Result<StatusCode, Rejection> {
     operator(&who)?;
@@ -113,7 +113,7 @@ pub(super) async fn backup(
     (status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn shutdown(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Body(request): Body<ShutdownRequest>,
 ) -> Result<StatusCode, Rejection> {
     operator(&who)?;

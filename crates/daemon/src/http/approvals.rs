@@ -1,8 +1,8 @@
 //! Routes for approval requests and the allowlist.
 
-use super::answer::Rejection;
-use super::answer::Who;
-use super::answer::{Asks, Body, Id};
+use super::extractors::Identity;
+use super::extractors::Rejection;
+use super::extractors::{Body, Id, QueryParams};
 use crate::daemon::Daemon;
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ApprovalAsks {
+pub(super) struct ApprovalListParams {
     /// Include requests that were answered or have expired.
     all: bool,
 }
@@ -29,14 +29,14 @@ pub(super) struct ApprovalAsks {
 ///
 /// Lists the requests that wait for an answer; with `all=true`, also answered and expired ones. A client that is bound
 /// to a session gets the requests of that session only.
-#[utoipa::path(get, path = "/v1/approvals", operation_id = "approvals", params(ApprovalAsks), responses(
+#[utoipa::path(get, path = "/v1/approvals", operation_id = "approvals", params(ApprovalListParams), responses(
     (status = 200, body = ApprovalList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
-    Asks(asks): Asks<ApprovalAsks>,
+    Identity(who): Identity,
+    QueryParams(params): QueryParams<ApprovalListParams>,
 ) -> Result<Json<ApprovalList>, Rejection> {
-    Ok(Json(ApprovalList { approvals: daemon.approvals.approvals(asks.all, &who).await? }))
+    Ok(Json(ApprovalList { approvals: daemon.approvals.approvals(params.all, &who).await? }))
 }
 
 /// Approve a request once.
@@ -46,7 +46,7 @@ pub(super) async fn list(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_once(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::AllowedOnce).await
@@ -60,7 +60,7 @@ pub(super) async fn allow_once(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_always(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::AllowedAlways).await
@@ -73,7 +73,7 @@ pub(super) async fn allow_always(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn deny(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::Denied).await
@@ -86,7 +86,7 @@ pub(super) async fn deny(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn choose(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(ChooseRequest { option }): Body<ChooseRequest>,
 ) -> Result<Json<Approval>, Rejection> {
@@ -128,7 +128,7 @@ pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<
     (status = 201, body = Allowed), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Body(request): Body<AllowRequest>,
 ) -> Result<(StatusCode, Json<Allowed>), Rejection> {
     person(&who)?;
@@ -142,7 +142,7 @@ pub(super) async fn allow(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn disallow(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<StatusCode, Rejection> {
     person(&who)?;

@@ -1,9 +1,9 @@
-//! Watching and typing at once: a WebSocket. The server sends bytes, first those that repaint the terminal; the client
-//! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
+//! `tenure attach`: a WebSocket for output and input. The server sends bytes, first those that repaint the terminal. The
+//! client sends input as bytes, and sizes as text: `{"cols":120,"rows":30}`. With several clients, the last size holds.
 
-use super::answer::Id;
-use super::answer::Rejection;
-use super::answer::Who;
+use super::extractors::Id;
+use super::extractors::Identity;
+use super::extractors::Rejection;
 use crate::daemon::Daemon;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -21,7 +21,7 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::screen_of;
 use tenure_supervisor::sync::until;
 
-/// How much is sent at a time.
+/// Maximum size of one message, in bytes.
 const CHUNK: usize = 16 << 10;
 
 /// Attach to a run.
@@ -29,14 +29,14 @@ const CHUNK: usize = 16 << 10;
     (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn attach(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
     let upgrade = upgrade.map_err(|rejection| Refusal::bad_request(rejection.body_text()))?;
     let held = daemon.supervisor.runs.get(&row.ticket.run_id).ok_or_else(|| {
-        Refusal::wrong_state(format!("run {} has ended, or is not held by this daemon", row.ticket.run_id))
+        Refusal::wrong_state(format!("run {} has ended, or another daemon holds it", row.ticket.run_id))
     })?;
     let place = daemon.supervisor.events.follow()?;
     Ok(upgrade.on_upgrade(async move |socket| {
@@ -44,7 +44,7 @@ pub(super) async fn attach(
         if let Err(why) = viewer.watch().await {
             let reason = why.chars().take(100).collect::<String>().into();
             let close = CloseFrame { code: close_code::ERROR, reason };
-            // A client that is gone needs no reason.
+            // A disconnected client needs no reason.
             let _ = viewer.socket.send(Message::Close(Some(close))).await;
         }
         drop(place);
@@ -60,7 +60,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Until the run has ended or the client is gone.
+    /// Serves the client until the run has ended or the client disconnects.
     async fn watch(&mut self) -> Result<(), String> {
         if self.row.ticket.options.pty_size.is_some() {
             let screen = screen_of(&self.row).await.map_err(|refusal| refusal.detail)?;
@@ -78,11 +78,11 @@ impl Viewer {
             tokio::select! {
                 () = self.follower.grown_beyond(self.at) => {}
                 () = until(&mut phase, |phase| phase.leaves_runs()) => {
-                    return self.say_goodbye(close_code::AWAY, "the daemon leaves, the run goes on").await;
+                    return self.close_with(close_code::AWAY, "the daemon is shutting down; the run continues").await;
                 }
-                said = self.socket.recv() => match said {
+                received = self.socket.recv() => match received {
                     Some(Ok(message)) => {
-                        if !self.hear(message).await? {
+                        if !self.handle_message(message).await? {
                             return Ok(());
                         }
                     }
@@ -96,7 +96,7 @@ impl Viewer {
         self.socket.send(Message::Binary(bytes)).await.map_err(|error| error.to_string())
     }
 
-    /// Sends what was added since.
+    /// Sends the new output.
     async fn send_new(&mut self, reader: &mut Reader) -> Result<(), String> {
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -110,8 +110,8 @@ impl Viewer {
         }
     }
 
-    /// What the client types, or its window's size; `false` if it leaves.
-    async fn hear(&mut self, message: Message) -> Result<bool, String> {
+    /// Handles input or a new window size. Returns false if the client closes the connection.
+    async fn handle_message(&mut self, message: Message) -> Result<bool, String> {
         match message {
             Message::Binary(bytes) => {
                 let typed = self.daemon.supervisor.type_into(&self.row, &bytes, None, false).await;
@@ -119,7 +119,7 @@ impl Viewer {
             }
             Message::Text(text) => {
                 let size: Size = serde_json::from_str(&text)
-                    .map_err(|_| "a text message is a size: {\"cols\":120,\"rows\":30}".to_owned())?;
+                    .map_err(|_| "a text message must be a size: {\"cols\":120,\"rows\":30}".to_owned())?;
                 let size = Size::new(size.cols, size.rows).map_err(|error| error.to_string())?;
                 let asked = self.daemon.supervisor.ask(&self.row, &KeeperRequest::Resize(size), &[]).await;
                 asked.map_err(|refusal| refusal.detail)?;
@@ -130,16 +130,16 @@ impl Viewer {
         Ok(true)
     }
 
-    /// Says how the run ended.
+    /// Closes the connection with the run's ending as the reason.
     async fn close(&mut self) -> Result<(), String> {
         let how = match self.daemon.supervisor.row(&self.row.ticket.run_id).await {
             Ok(row) => row.ending.map(|ending| ending.termination.sentence()),
             Err(_) => None,
         };
-        self.say_goodbye(close_code::NORMAL, &how.unwrap_or_else(|| "it has ended".to_owned())).await
+        self.close_with(close_code::NORMAL, &how.unwrap_or_else(|| "the run has ended".to_owned())).await
     }
 
-    async fn say_goodbye(&mut self, code: u16, why: &str) -> Result<(), String> {
+    async fn close_with(&mut self, code: u16, why: &str) -> Result<(), String> {
         let reason = why.chars().take(100).collect::<String>().into();
         let close = CloseFrame { code, reason };
         self.socket.send(Message::Close(Some(close))).await.map_err(|error| error.to_string())

@@ -1,5 +1,5 @@
-//! The body of a call of a tool in which `action` may be left out: then it is the tool's own. It is put in while the body
-//! is read, so that what is wrong with the body is told like that of any other.
+//! Default of the field `action` in the body of a tool call. It is inserted while the body is read, so that errors keep
+//! their field and line.
 
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
@@ -10,25 +10,25 @@ use tenure_core::tools::tasks::TasksRequest;
 
 const ACTION: &str = "action";
 
-/// What a tool is asked.
-pub(super) trait Asked {
-    /// What it does if nobody says what.
-    const UNSAID: &'static str;
+/// A request of a tool.
+pub(super) trait ToolRequest {
+    /// Action of a request that does not name one.
+    const DEFAULT_ACTION: &'static str;
 }
 
-impl Asked for SessionsRequest {
-    const UNSAID: &'static str = "spawn";
+impl ToolRequest for SessionsRequest {
+    const DEFAULT_ACTION: &'static str = "spawn";
 }
 
-impl Asked for TasksRequest {
-    const UNSAID: &'static str = "list";
+impl ToolRequest for TasksRequest {
+    const DEFAULT_ACTION: &'static str = "list";
 }
 
-/// What is asked, or what is done unasked.
+/// A request whose `action` may be missing.
 #[derive(Debug)]
-pub(super) struct OrUnsaid<T>(pub(super) T);
+pub(super) struct WithDefaultAction<T>(pub(super) T);
 
-impl<'de, T: Asked + Deserialize<'de>> Deserialize<'de> for OrUnsaid<T> {
+impl<'de, T: ToolRequest + Deserialize<'de>> Deserialize<'de> for WithDefaultAction<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(Fields(PhantomData))
     }
@@ -36,59 +36,59 @@ impl<'de, T: Asked + Deserialize<'de>> Deserialize<'de> for OrUnsaid<T> {
 
 struct Fields<T>(PhantomData<T>);
 
-impl<'de, T: Asked + Deserialize<'de>> Visitor<'de> for Fields<T> {
-    type Value = OrUnsaid<T>;
+impl<'de, T: ToolRequest + Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = WithDefaultAction<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, fields: M) -> Result<OrUnsaid<T>, M::Error> {
-        let fields = Filled { fields, action: Given::No, unsaid: T::UNSAID };
-        T::deserialize(MapAccessDeserializer::new(fields)).map(OrUnsaid)
+    fn visit_map<M: MapAccess<'de>>(self, fields: M) -> Result<WithDefaultAction<T>, M::Error> {
+        let fields = FieldsWithAction { fields, action: ActionField::Missing, default: T::DEFAULT_ACTION };
+        T::deserialize(MapAccessDeserializer::new(fields)).map(WithDefaultAction)
     }
 }
 
-/// Whether the action is there.
-enum Given {
-    No,
-    /// The body has it, or its value was put in.
-    Yes,
-    /// Its name was put in, its value comes next.
-    ByUs,
+/// State of the field `action` while the body is read.
+enum ActionField {
+    Missing,
+    /// The body has it, or it was inserted.
+    Present,
+    /// Its name was inserted; its value comes next.
+    NameInserted,
 }
 
-/// The fields of a body, and the action at their end if it is not among them.
-struct Filled<M> {
+/// Fields of a body, followed by the action if the body lacks it.
+struct FieldsWithAction<M> {
     fields: M,
-    action: Given,
-    unsaid: &'static str,
+    action: ActionField,
+    default: &'static str,
 }
 
-impl<'de, M: MapAccess<'de>> MapAccess<'de> for Filled<M> {
+impl<'de, M: MapAccess<'de>> MapAccess<'de> for FieldsWithAction<M> {
     type Error = M::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, M::Error> {
         let name = match (self.fields.next_key::<String>()?, &self.action) {
             (Some(name), _) => {
                 if name == ACTION {
-                    self.action = Given::Yes;
+                    self.action = ActionField::Present;
                 }
                 name
             }
-            (None, Given::No) => {
-                self.action = Given::ByUs;
+            (None, ActionField::Missing) => {
+                self.action = ActionField::NameInserted;
                 ACTION.to_owned()
             }
-            (None, Given::Yes | Given::ByUs) => return Ok(None),
+            (None, ActionField::Present | ActionField::NameInserted) => return Ok(None),
         };
         seed.deserialize(name.into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, M::Error> {
-        if matches!(self.action, Given::ByUs) {
-            self.action = Given::Yes;
-            return seed.deserialize(BorrowedStrDeserializer::new(self.unsaid));
+        if matches!(self.action, ActionField::NameInserted) {
+            self.action = ActionField::Present;
+            return seed.deserialize(BorrowedStrDeserializer::new(self.default));
         }
         self.fields.next_value_seed(seed)
     }
@@ -100,10 +100,10 @@ mod tests {
     use tenure_core::tools::sessions::Action;
     use tenure_core::tools::tasks;
 
-    fn read_as<T: Asked + for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
+    fn read_as<T: ToolRequest + for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let read: Result<OrUnsaid<T>, _> = serde_path_to_error::deserialize(&mut json);
-        read.map(|OrUnsaid(request)| request).map_err(|error| error.to_string())
+        let read: Result<WithDefaultAction<T>, _> = serde_path_to_error::deserialize(&mut json);
+        read.map(|WithDefaultAction(request)| request).map_err(|error| error.to_string())
     }
 
     fn read(text: &str) -> Result<SessionsRequest, String> {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_action_it_is_the_tools_own_and_with_one_it_is_that() {
+    fn a_missing_action_is_the_tools_default() {
         assert_eq!(read_as("{}"), Ok(TasksRequest::new(tasks::Action::List)));
         assert_eq!(read("{}"), Ok(SessionsRequest::new(Action::Spawn)));
         let request = read(r#"{"sessionKey": "a", "task": "b"}"#).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_name_and_place() {
+    fn an_error_names_its_field_and_line() {
         for (text, words) in [
             (r#"{"tsak": "b"}"#, ["`tsak`", "line 1"]),
             (r#"{"task": 1}"#, ["task", "line 1"]),

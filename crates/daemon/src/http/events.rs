@@ -1,8 +1,8 @@
-//! The event stream: server-sent events, numbered, so that a client goes on where it was cut off.
+//! The event stream: numbered server-sent events, so that a client can resume after a lost connection.
 
-use super::answer::Asks;
-use super::answer::Rejection;
-use super::answer::Who;
+use super::extractors::Identity;
+use super::extractors::QueryParams;
+use super::extractors::Rejection;
 use crate::daemon::Daemon;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -23,57 +23,60 @@ use tenure_supervisor::sync::until;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
-/// How many events are read at a time.
+/// Number of events per read.
 const BATCH: usize = 200;
-/// How often a quiet stream shows that it is alive.
-const ALIVE: Duration = Duration::from_secs(30);
+/// Interval of keep-alive messages on a quiet stream.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Where the stream begins.
+/// Query parameters of `GET /v1/events`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
-pub(super) struct EventAsks {
-    /// After this event; without it and without `Last-Event-ID`, after the newest.
+pub(super) struct EventParams {
+    /// Begin after this event. The default is `Last-Event-ID`, then the newest event.
     since: Option<u64>,
-    /// Whether to go on as more happens; if not, the stream ends with the newest.
+    /// Wait for new events (default: true). With false, the stream ends with the newest event.
     follow: Option<bool>,
-    /// Only about this run.
+    /// Only events of this run.
     run: Option<String>,
 }
 
-/// What happened and happens.
-#[utoipa::path(get, path = "/v1/events", params(EventAsks), responses(
+/// Stream events.
+///
+/// Server-sent events, each with its number as id. A client that is bound to a session gets the events of that session
+/// only.
+#[utoipa::path(get, path = "/v1/events", params(EventParams), responses(
     (status = 200, content_type = "text/event-stream", body = tenure_core::api::Event), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     headers: HeaderMap,
-    Asks(asks): Asks<EventAsks>,
+    QueryParams(params): QueryParams<EventParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
-    let run = match &asks.run {
+    let run = match &params.run {
         Some(text) => Some(daemon.supervisor.find(text, &who).await?.ticket.run_id),
         None => None,
     };
     let resumed = match headers.get("last-event-id") {
         Some(value) => {
             let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-            Some(number.ok_or_else(|| Refusal::bad_request("Last-Event-ID is not the number of an event"))?)
+            Some(number.ok_or_else(|| Refusal::bad_request("Last-Event-ID must be the number of an event"))?)
         }
         None => None,
     };
-    let since = resumed.or(asks.since);
+    let since = resumed.or(params.since);
     let at = match since {
         Some(at) => at,
         None => daemon.supervisor.registry.last_event().await?,
     };
-    // Whoever begins with the newest is told which that is, by an event without data: it can come back to that place
-    // though it has heard nothing yet.
-    let place = since.is_none().then(|| Ok(Event::default().id(at.to_string())));
+    // A client that begins with the newest event gets its number in an event without data, so that it can resume there
+    // before any other event arrives.
+    let start = since.is_none().then(|| Ok(Event::default().id(at.to_string())));
     let changes = daemon.supervisor.events.changes();
-    let follow = asks.follow.unwrap_or(true);
-    let place_held = if follow { Some(daemon.supervisor.events.follow()?) } else { None };
+    let follow = params.follow.unwrap_or(true);
+    let permit = if follow { Some(daemon.supervisor.events.follow()?) } else { None };
     let heartbeats = follow.then(|| HeartbeatFollower::new(&daemon.supervisor));
-    let stream = Following {
+    let stream = EventFollower {
         daemon,
         who,
         run,
@@ -81,35 +84,35 @@ pub(super) async fn events(
         changes,
         heartbeats,
         ready: Vec::new().into_iter(),
-        _place: place_held,
+        _permit: permit,
     };
     let stream = futures_util::stream::unfold(stream, async |mut stream| {
         let event = stream.next().await?;
         let text = serde_json::to_string(&event).unwrap_or_default();
         let sent = Event::default().event(event.kind).data(text);
-        // Nobody can resume at an event that has no number.
+        // A client cannot resume at an event without a number.
         let sent = event.seq.into_iter().fold(sent, |sent, seq| sent.id(seq.to_string()));
         Some((Ok(sent), stream))
     });
-    let stream = futures_util::stream::iter(place).chain(stream);
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)))
+    let stream = futures_util::stream::iter(start).chain(stream);
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)))
 }
 
-/// One client's place among the events.
-struct Following {
+/// A client's position in the event stream.
+struct EventFollower {
     daemon: Arc<Daemon>,
     who: Requester,
     run: Option<tenure_core::ids::RunId>,
     at: u64,
     changes: tokio::sync::watch::Receiver<u64>,
-    /// Set while the client follows.
+    /// `None` if the client does not wait for new events.
     heartbeats: Option<HeartbeatFollower>,
     ready: std::vec::IntoIter<EventJson>,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Following {
-    /// The next event; `None` once there will be none.
+impl EventFollower {
+    /// Returns the next event, or `None` at the end of the stream.
     async fn next(&mut self) -> Option<EventJson> {
         loop {
             if let Some(event) = self.ready.next() {
@@ -124,10 +127,10 @@ impl Following {
             let rows = self.daemon.supervisor.registry.events(self.at, self.run.clone(), BATCH).await.ok()?;
             let is_full = rows.len() == BATCH;
             let mut batch: Vec<EventJson> = rows.into_iter().map(shown).collect();
-            // Taken after the rows were read, so that none is missing that came before one of them.
+            // After the rows were read, so that no heartbeat is missing that came before one of them.
             let mut beats = self.heartbeats.as_mut().map(HeartbeatFollower::take).unwrap_or_default();
             beats.retain(|beat| self.run.is_none() || beat.run_id == self.run);
-            // Whoever is far behind does not miss a heartbeat.
+            // A client that is far behind gets the heartbeats later.
             if !is_full {
                 beats.into_iter().for_each(|beat| insert_heartbeat(&mut batch, beat));
             }
@@ -138,20 +141,20 @@ impl Following {
         }
     }
 
-    /// Waits until something happens; false if the stream ends here.
+    /// Waits for a new event. Returns false if the stream ends.
     async fn wait(&mut self) -> bool {
         let Some(heartbeats) = &mut self.heartbeats else { return false };
         let mut phase = self.daemon.supervisor.lifecycle.phase.subscribe();
         tokio::select! {
             changed = self.changes.changed() => changed.is_ok(),
             () = heartbeats.wait() => true,
-            // Whoever follows comes back to the next daemon.
+            // The client reconnects to the next daemon.
             () = until(&mut phase, |phase| *phase != Phase::Serving) => false,
         }
     }
 }
 
-/// Puts a heartbeat after what was recorded before it. Of its own run only the end can be later.
+/// Inserts a heartbeat after the recorded events, but before the end of its run.
 fn insert_heartbeat(batch: &mut Vec<EventJson>, beat: EventJson) {
     let is_end = |event: &EventJson| event.kind == kind::RUN_ENDED && event.run_id == beat.run_id;
     let at = batch.iter().position(is_end).unwrap_or(batch.len());

@@ -1,8 +1,8 @@
-//! A foreground run: the caller's connection to the daemon becomes its connection to the keeper, so that its end is
-//! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the local socket.
+//! Foreground runs: `POST /v1/runs` with `Upgrade: tenure-keeper` on the local socket. The caller's connection is passed to
+//! the keeper, so that the run ends if the caller disconnects, from the first moment on.
 
-use super::answer::Who;
-use super::linger::Lingering;
+use super::extractors::Identity;
+use super::lingering_close::LingeringStream;
 use crate::daemon::Daemon;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,15 +19,15 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::StartRequest;
 use tokio::io::AsyncWriteExt;
 
-/// How a request asks for that.
+/// Headers of a request for a foreground run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ForegroundRequest {
-    /// Whether the caller can pass its standard input to the keeper.
+    /// The caller can pass its stdin to the keeper.
     passes_stdin: bool,
 }
 
 impl ForegroundRequest {
-    /// Reads it from a request's headers, if it is there.
+    /// Reads the headers. Returns `None` for other requests.
     pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
         let says = |name: &str, value: &str| {
             headers.get(name).is_some_and(|its| its.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
@@ -37,18 +37,18 @@ impl ForegroundRequest {
     }
 }
 
-/// Agrees, and starts the run once the connection is no more HTTP's.
+/// Accepts the upgrade, and starts the run once the connection no longer speaks HTTP.
 pub(super) fn start(
     daemon: Arc<Daemon>,
     request: &RunRequest,
-    Who(who): Who,
+    Identity(who): Identity,
     (how, upgrade): (ForegroundRequest, OnUpgrade),
 ) -> Result<Response, Refusal> {
     let start = crate::run_request::read(request, &daemon.supervisor, &who)?;
     tokio::spawn(async move {
         match upgrade.await {
-            Ok(upgraded) => go_on(daemon, start, who, (how, upgraded)).await,
-            Err(error) => tracing::debug!(%error, "a foreground caller left before its run began"),
+            Ok(upgraded) => start_on_connection(daemon, start, who, (how, upgraded)).await,
+            Err(error) => tracing::debug!(%error, "foreground caller disconnected before its run started"),
         }
     });
     let switched = Response::builder()
@@ -59,29 +59,31 @@ pub(super) fn start(
     switched.map_err(Refusal::internal)
 }
 
-/// From here on the caller hears frames: from us until there is a keeper, then from that.
-async fn go_on(
+/// Starts the run. The caller receives frames: from the daemon until there is a keeper, then from the keeper.
+async fn start_on_connection(
     daemon: Arc<Daemon>,
     mut start: StartRequest,
     who: Requester,
     (how, upgraded): (ForegroundRequest, Upgraded),
 ) {
-    let mut stream = match upgraded.downcast::<TokioIo<Watched<Lingering<Stream>>>>() {
+    let mut stream = match upgraded.downcast::<TokioIo<Watched<LingeringStream<Stream>>>>() {
         Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner().into_inner().into_inner(),
-        Ok(_) => return tracing::warn!("a foreground caller spoke before it was spoken to"),
-        Err(_) => return tracing::error!("a foreground caller came over something else than the socket"),
+        Ok(_) => return tracing::warn!("foreground caller sent data before the response"),
+        Err(_) => return tracing::error!("foreground caller is not connected to the local socket"),
     };
     if how.passes_stdin {
         start.spec.pass_stdin();
     }
     let caller = match stream.copy() {
         Ok(conn) => conn,
-        Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
+        Err(error) => {
+            return tracing::error!(%error, "cannot duplicate the connection of a foreground caller");
+        }
     };
     let started = tokio::select! {
         started = daemon.supervisor.start(start, who.to_string(), Some(caller)) => started,
-        // Whoever leaves while it waits for its turn leaves the queue. What it says is left for the keeper to read. A run
-        // that has begun has the caller's connection, and hears of its end by itself.
+        // A caller that disconnects while its run is queued leaves the queue. Data from the caller stays unread, for the keeper.
+        // A started run has the caller's connection, and its keeper notices the disconnect.
         () = stream.gone() => return,
     };
     if let Err(refusal) = started {

@@ -1,8 +1,8 @@
-//! What is typed into a run, and what its terminal shows.
+//! Routes for a run's stdin and terminal.
 
-use super::answer::Rejection;
-use super::answer::Who;
-use super::answer::{Body, Id};
+use super::extractors::Identity;
+use super::extractors::Rejection;
+use super::extractors::{Body, Id};
 use crate::daemon::Daemon;
 use axum::Json;
 use axum::extract::State;
@@ -18,12 +18,12 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::screen_of;
 use tenure_supervisor::stdin;
 
-/// Write to a run's input.
+/// Write to a run's stdin.
 #[utoipa::path(post, path = "/v1/runs/{id}/stdin", params(("id" = String, Path)), request_body = StdinRequest,
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn stdin(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(request): Body<StdinRequest>,
 ) -> Result<StatusCode, Rejection> {
@@ -41,12 +41,12 @@ pub(super) async fn stdin(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Press keys.
+/// Send keys to a run.
 #[utoipa::path(post, path = "/v1/runs/{id}/keys", params(("id" = String, Path)), request_body = KeysRequest,
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn keys(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(request): Body<KeysRequest>,
 ) -> Result<StatusCode, Rejection> {
@@ -56,12 +56,12 @@ pub(super) async fn keys(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Paste text.
+/// Paste text into a run.
 #[utoipa::path(post, path = "/v1/runs/{id}/paste", params(("id" = String, Path)), request_body = PasteRequest,
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn paste(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(request): Body<PasteRequest>,
 ) -> Result<StatusCode, Rejection> {
@@ -71,12 +71,12 @@ pub(super) async fn paste(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Press Enter.
+/// Send Enter to a run.
 #[utoipa::path(post, path = "/v1/runs/{id}/submit", params(("id" = String, Path)),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn submit(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<StatusCode, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
@@ -84,12 +84,12 @@ pub(super) async fn submit(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Give a run's terminal another size.
+/// Resize a run's terminal.
 #[utoipa::path(post, path = "/v1/runs/{id}/resize", params(("id" = String, Path)), request_body = Size,
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(size): Body<Size>,
 ) -> Result<StatusCode, Rejection> {
@@ -99,12 +99,12 @@ pub(super) async fn resize(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a run's terminal shows.
+/// Get the screen of a run's terminal.
 #[utoipa::path(get, path = "/v1/runs/{id}/screen", params(("id" = String, Path)), responses(
     (status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn screen(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<View>, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;

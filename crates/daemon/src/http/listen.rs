@@ -1,7 +1,7 @@
-//! The sockets: who may come in, and what is known of them before they say a word.
+//! The sockets: accepts connections, limits their number, and identifies the client of each.
 
-use super::answer::Rejection;
-use super::linger::{Lingering, RequestBody};
+use super::extractors::Rejection;
+use super::lingering_close::{LingeringStream, RequestBody};
 use super::loopback::Loopback;
 use super::router;
 use crate::daemon::Daemon;
@@ -35,48 +35,48 @@ use tower::ServiceExt;
 pub(crate) const SOCKET: &str = "daemon.sock";
 /// The only path for clients without rights.
 const HEALTH: &str = "/v1/health";
-/// How long a client may take to say what it wants.
-const HEAD: Duration = Duration::from_secs(15);
-/// How long nobody is let in after that failed: no descriptor to spare, most likely.
-pub(super) const SHUT: Duration = Duration::from_millis(100);
+/// Maximum time for a client to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// Pause after a failed accept, most likely for lack of file descriptors.
+pub(super) const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// What clients connect to.
-pub(crate) struct Doors {
+/// The daemon's listening sockets.
+pub(crate) struct Listeners {
     local: LocalSocket,
     loopback: Option<Loopback>,
 }
 
 /// The local socket, and the file by which clients find it.
 struct LocalSocket {
-    door: Door,
+    listener: Door,
     file: Option<FileId>,
-    /// True if the log already says that the socket cannot be bound.
-    complained: bool,
+    /// True if a failed bind was already logged.
+    error_logged: bool,
 }
 
 impl LocalSocket {
     fn bind(dir: &Dir) -> io::Result<Self> {
         // We hold the lock, so the daemon that left the socket is gone.
         dir.remove(SOCKET)?;
-        let door = Door::new(Listener::bind(dir, SOCKET)?)?;
-        Ok(Self { door, file: FileId::within(dir, SOCKET)?, complained: false })
+        let listener = Door::new(Listener::bind(dir, SOCKET)?)?;
+        Ok(Self { listener, file: FileId::within(dir, SOCKET)?, error_logged: false })
     }
 
     /// Binds the socket again if its file was removed or replaced, for example by a cleaner of temporary files.
     /// Existing connections stay.
-    fn bind_anew_if_removed(&mut self, daemon: &Daemon) {
+    fn rebind_if_removed(&mut self, daemon: &Daemon) {
         let dir = daemon.supervisor.state.dir();
         if FileId::within(dir, SOCKET).is_ok_and(|now| now == self.file && now.is_some()) {
             return;
         }
         match Self::bind(dir) {
             Ok(bound) => {
-                tracing::warn!("{SOCKET} was removed or replaced: it is bound anew");
+                tracing::warn!("{SOCKET} was removed or replaced: bound it again");
                 *self = bound;
             }
-            Err(error) if !self.complained => {
-                tracing::error!(%error, "{SOCKET} was removed or replaced, and cannot be bound anew");
-                self.complained = true;
+            Err(error) if !self.error_logged => {
+                tracing::error!(%error, "{SOCKET} was removed or replaced, and cannot be bound again");
+                self.error_logged = true;
             }
             Err(_) => {}
         }
@@ -84,104 +84,104 @@ impl LocalSocket {
 }
 
 /// Opens the sockets.
-pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
+pub(crate) fn open(daemon: &Daemon) -> io::Result<Listeners> {
     let local = LocalSocket::bind(daemon.supervisor.state.dir())?;
     let loopback = match daemon.supervisor.settings.api.listen {
         Some(address) => Some(Loopback::open(daemon, address)?),
         None => None,
     };
-    Ok(Doors { local, loopback })
+    Ok(Listeners { local, loopback })
 }
 
 /// The connections that are open.
 pub(crate) struct Connections {
-    /// As long as this is there, there may be more.
-    open: Open,
-    /// Nothing is ever said: it ends when the last connection has.
+    /// Keeps the channel open while the daemon accepts connections.
+    guard: ConnectionGuard,
+    /// Never receives a message: it closes with the last connection.
     last: mpsc::Receiver<Infallible>,
 }
 
-/// Held by every connection while it is open.
-pub(super) type Open = mpsc::Sender<Infallible>;
+/// Held by every open connection.
+pub(super) type ConnectionGuard = mpsc::Sender<Infallible>;
 
 impl Connections {
-    /// Waits until every answer was given, for a while.
-    pub(crate) async fn finish(mut self, patience: Duration) {
-        drop(self.open);
-        // Whoever takes longer is cut off, and finds its answer in the records.
-        let _ = tokio::time::timeout(patience, self.last.recv()).await;
+    /// Waits until every response was sent, at most this long.
+    pub(crate) async fn finish(mut self, limit: Duration) {
+        drop(self.guard);
+        // A slower client is disconnected. It finds the result in the records.
+        let _ = tokio::time::timeout(limit, self.last.recv()).await;
     }
 }
 
-/// Lets clients in until the daemon leaves.
-pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
-    let (open, last) = mpsc::channel(1);
+/// Accepts clients until the daemon exits.
+pub(crate) fn serve(daemon: Arc<Daemon>, listeners: Listeners) -> Connections {
+    let (guard, last) = mpsc::channel(1);
     let router = router(&daemon);
-    if let Some(loopback) = doors.loopback {
-        tokio::spawn(loopback.serve(Arc::clone(&daemon), router.clone(), open.downgrade()));
+    if let Some(loopback) = listeners.loopback {
+        tokio::spawn(loopback.serve(Arc::clone(&daemon), router.clone(), guard.downgrade()));
     }
-    tokio::spawn(serve_local(daemon, doors.local, router, open.downgrade()));
-    Connections { open, last }
+    tokio::spawn(serve_local(daemon, listeners.local, router, guard.downgrade()));
+    Connections { guard, last }
 }
 
 async fn serve_local(
     daemon: Arc<Daemon>,
     local: LocalSocket,
     router: Router,
-    open: mpsc::WeakSender<Infallible>,
+    guard: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.supervisor.lifecycle.phase.subscribe();
     let mut local = local;
-    let mut look = tokio::time::interval(daemon.supervisor.settings.lease.heartbeat);
-    let places = Arc::new(Semaphore::new(defaults::CONNECTIONS));
+    let mut rebind_check = tokio::time::interval(daemon.supervisor.settings.lease.heartbeat);
+    let permits = Arc::new(Semaphore::new(defaults::CONNECTIONS));
     let spare = Arc::new(Semaphore::new(defaults::SPARE_CONNECTIONS));
     loop {
         // Clients without a permit wait in the backlog.
-        let (place, is_spare) = tokio::select! {
+        let (permit, is_spare) = tokio::select! {
             biased;
-            Ok(place) = Arc::clone(&places).acquire_owned() => (place, false),
-            Ok(place) = Arc::clone(&spare).acquire_owned() => (place, true),
+            Ok(permit) = Arc::clone(&permits).acquire_owned() => (permit, false),
+            Ok(permit) = Arc::clone(&spare).acquire_owned() => (permit, true),
             () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
         };
         let accepted = tokio::select! {
-            accepted = local.door.accept() => accepted,
-            _ = look.tick() => {
-                local.bind_anew_if_removed(&daemon);
+            accepted = local.listener.accept() => accepted,
+            _ = rebind_check.tick() => {
+                local.rebind_if_removed(&daemon);
                 continue;
             }
             () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
         };
         let Ok(stream) = accepted else {
-            tokio::time::sleep(SHUT).await;
+            tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
             continue;
         };
-        let visitor = visitor(&daemon, &stream);
+        let client = identify(&daemon, &stream);
         let router = router.clone();
         let answer = move |mut request: Request<RequestBody>| {
-            let (visitor, router) = (visitor.clone(), router.clone());
+            let (client, router) = (client.clone(), router.clone());
             async move {
-                match visitor {
-                    Visitor::Known(_) if is_spare && !is_for_operators(&request) => {
+                match client {
+                    LocalClient::Identified(_) if is_spare && !is_for_operators(&request) => {
                         Rejection(too_many_connections()).into_response()
                     }
-                    Visitor::Known(who) => {
+                    LocalClient::Identified(who) => {
                         request.extensions_mut().insert(who);
                         request.extensions_mut().insert(Local);
                         answer(router, request).await
                     }
-                    Visitor::Unidentified(_) if request.uri().path() == HEALTH => {
+                    LocalClient::Unidentified(_) if request.uri().path() == HEALTH => {
                         answer(router, request).await
                     }
-                    Visitor::Unidentified(refusal) | Visitor::Foreign(refusal) => {
+                    LocalClient::Unidentified(refusal) | LocalClient::Foreign(refusal) => {
                         Rejection(refusal).into_response()
                     }
                 }
             }
         };
-        let conversation = converse(Arc::clone(&daemon), stream, answer, open.upgrade());
+        let connection = serve_connection(Arc::clone(&daemon), stream, answer, guard.upgrade());
         tokio::spawn(async move {
-            conversation.await;
-            drop(place);
+            connection.await;
+            drop(permit);
         });
     }
 }
@@ -208,25 +208,25 @@ pub(crate) struct Local;
 
 /// The client of a local connection.
 #[derive(Clone)]
-enum Visitor {
+enum LocalClient {
     /// A client with rights.
-    Known(Requester),
+    Identified(Requester),
     /// A client of this user without rights: it may only ask for the daemon's health.
     Unidentified(Refusal),
-    /// A client of another user, which we do not serve.
+    /// A client of another user.
     Foreign(Refusal),
 }
 
-fn visitor(daemon: &Daemon, stream: &Stream) -> Visitor {
+fn identify(daemon: &Daemon, stream: &Stream) -> LocalClient {
     let peer = match stream.peer() {
         Ok(peer) => peer,
-        Err(error) => return Visitor::Foreign(Refusal::internal(error)),
+        Err(error) => return LocalClient::Foreign(Refusal::internal(error)),
     };
     if peer.is_foreign() {
         let why = format!("user {} is not this daemon's user", peer.user());
-        return Visitor::Foreign(Refusal::forbidden(why));
+        return LocalClient::Foreign(Refusal::forbidden(why));
     }
-    daemon.supervisor.requester(&peer).map_or_else(Visitor::Unidentified, Visitor::Known)
+    daemon.supervisor.requester(&peer).map_or_else(LocalClient::Unidentified, LocalClient::Identified)
 }
 
 pub(super) async fn answer(router: Router, request: Request<RequestBody>) -> Response {
@@ -236,14 +236,18 @@ pub(super) async fn answer(router: Router, request: Request<RequestBody>) -> Res
     }
 }
 
-/// One connection, until it ends or the daemon leaves.
-pub(super) async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: Option<Open>)
-where
+/// Serves one connection until it closes or the daemon exits.
+pub(super) async fn serve_connection<S, A, F>(
+    daemon: Arc<Daemon>,
+    stream: S,
+    answer: A,
+    guard: Option<ConnectionGuard>,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     A: Fn(Request<RequestBody>) -> F + Send + 'static,
     F: Future<Output = Response> + Send,
 {
-    let (stream, unread) = Lingering::new(stream);
+    let (stream, unread) = LingeringStream::new(stream);
     let (stream, outflow) = Watched::new(stream);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(|body| unread.watch(body));
@@ -253,7 +257,7 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
@@ -262,9 +266,9 @@ where
         _ = connection.as_mut() => {}
         () = until(&mut phase, |phase| *phase != Phase::Serving) => {
             connection.as_mut().graceful_shutdown();
-            // A client that has gone has no more to hear.
+            // A disconnected client needs no response.
             let _ = connection.await;
         }
     }
-    drop(open);
+    drop(guard);
 }

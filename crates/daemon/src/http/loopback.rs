@@ -1,10 +1,10 @@
-//! The loopback address, where every user of this machine can connect. A client that has not shown the token yet is a
-//! stranger. There are few places for strangers, each has little time, and the oldest makes way for the next. If the
-//! port is taken, the daemon serves its socket, reports the error, and tries again.
+//! The loopback address, where every user of this machine can connect. A connection is pending until it has shown the
+//! token. Few connections may be pending, each for a short time, and the oldest is closed for the next. If the port is
+//! taken, the daemon serves its socket, reports the error, and tries again.
 
-use super::answer::Rejection;
-use super::linger::RequestBody;
-use super::listen::{Open, SHUT, answer, converse};
+use super::extractors::Rejection;
+use super::lingering_close::RequestBody;
+use super::listen::{ACCEPT_RETRY_PAUSE, ConnectionGuard, answer, serve_connection};
 use super::loopback_auth::Token;
 use crate::daemon::Daemon;
 use axum::Router;
@@ -26,8 +26,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
-/// Minimum time that a stranger keeps its place: long enough for a client that shows the token at once.
-const SHORTEST: Duration = Duration::from_millis(20);
+/// Minimum time that a connection stays pending: enough for a client that shows the token at once.
+const MIN_PENDING_TIME: Duration = Duration::from_millis(20);
 
 /// The address, its token, and the socket unless another program has the port.
 pub(super) struct Loopback {
@@ -58,13 +58,15 @@ impl Loopback {
             }
             Err(error) => Some(format!("cannot listen on {address}: {error}")),
         };
-        let mut known = lock(&daemon.listen_error);
+        let mut last_error = lock(&daemon.listen_error);
         match &error {
-            Some(error) if known.is_none() => tracing::error!("{error}; only the socket is served for now"),
-            None if known.is_some() => tracing::info!(%address, "listening now"),
+            Some(error) if last_error.is_none() => {
+                tracing::error!("{error}: only the socket is served for now")
+            }
+            None if last_error.is_some() => tracing::info!(%address, "listening"),
             Some(_) | None => {}
         }
-        *known = error;
+        *last_error = error;
     }
 
     /// Accepts clients until the daemon exits.
@@ -72,39 +74,39 @@ impl Loopback {
         mut self,
         daemon: Arc<Daemon>,
         router: Router,
-        open: mpsc::WeakSender<Infallible>,
+        guard: mpsc::WeakSender<Infallible>,
     ) {
         let mut phase = daemon.supervisor.lifecycle.phase.subscribe();
-        let places = Arc::new(Semaphore::new(defaults::LOOPBACK_CONNECTIONS));
-        let strangers = Arc::new(Strangers::default());
+        let permits = Arc::new(Semaphore::new(defaults::LOOPBACK_CONNECTIONS));
+        let pending = Arc::new(PendingConnections::default());
         loop {
             let accepted = tokio::select! {
-                accepted = self.accept(&daemon, &strangers) => accepted,
+                accepted = self.accept(&daemon, &pending) => accepted,
                 () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
             };
             let Ok((stream, address)) = accepted else {
-                tokio::time::sleep(SHUT).await;
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 continue;
             };
-            let entry = Arc::new(Entry::new(Arc::clone(&strangers), Arc::clone(&places)));
-            let out = strangers.enter(&entry);
+            let slot = Arc::new(ConnectionSlot::new(Arc::clone(&pending), Arc::clone(&permits)));
+            let evicted = pending.add(&slot);
             let about = format!("{address} with the token");
-            let answers = Answers { router: router.clone(), token: self.token.clone(), about, entry };
-            tokio::spawn(serve_one(Arc::clone(&daemon), (stream, answers), open.upgrade(), out));
+            let answers = Answers { router: router.clone(), token: self.token.clone(), about, slot };
+            tokio::spawn(serve_one(Arc::clone(&daemon), (stream, answers), guard.upgrade(), evicted));
         }
     }
 
-    /// Accepts the next client, once there is a socket and a place.
+    /// Accepts the next client, once there is a socket and room for it.
     async fn accept(
         &mut self,
         daemon: &Daemon,
-        strangers: &Strangers,
+        pending: &PendingConnections,
     ) -> io::Result<(TcpStream, SocketAddr)> {
         loop {
             if let Some(listener) = &self.listener {
-                // In this order, so that a stranger makes way only for an actual client.
+                // In this order, so that a pending connection is closed only for an actual client.
                 let accepted = listener.accept().await?;
-                strangers.make_room().await;
+                pending.make_room().await;
                 return Ok(accepted);
             }
             tokio::time::sleep(daemon.supervisor.settings.lease.heartbeat).await;
@@ -113,29 +115,29 @@ impl Loopback {
     }
 }
 
-/// Serves one connection until it ends, has to make way, or has not shown the token in time.
+/// Serves one connection until it closes, is evicted, or has not shown the token in time.
 async fn serve_one(
     daemon: Arc<Daemon>,
     (stream, answers): (TcpStream, Answers),
-    open: Option<Open>,
-    out: oneshot::Receiver<Infallible>,
+    guard: Option<ConnectionGuard>,
+    evicted: oneshot::Receiver<Infallible>,
 ) {
-    let entry = Arc::clone(&answers.entry);
-    let conversation = converse(daemon, stream, move |request| answers.clone().answer(request), open);
-    let mut conversation = std::pin::pin!(conversation);
-    let is_out = async {
-        // `out` never sends: it closes when the place is taken away, or is no longer needed.
-        let _ = tokio::time::timeout(defaults::LOOPBACK_HEAD, out).await;
+    let slot = Arc::clone(&answers.slot);
+    let connection = serve_connection(daemon, stream, move |request| answers.clone().answer(request), guard);
+    let mut connection = std::pin::pin!(connection);
+    let is_evicted = async {
+        // `evicted` never sends: it closes when the connection is evicted or no longer pending.
+        let _ = tokio::time::timeout(defaults::LOOPBACK_HEAD, evicted).await;
     };
     tokio::select! {
-        () = conversation.as_mut() => {}
-        () = is_out => {
-            if entry.is_known() {
-                conversation.await;
+        () = connection.as_mut() => {}
+        () = is_evicted => {
+            if slot.is_authenticated() {
+                connection.await;
             }
         }
     }
-    entry.strangers.leave(&entry);
+    slot.pending.remove(&slot);
 }
 
 #[derive(Clone)]
@@ -143,7 +145,7 @@ struct Answers {
     router: Router,
     token: Token,
     about: String,
-    entry: Arc<Entry>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl Answers {
@@ -151,7 +153,7 @@ impl Answers {
         if let Err(refusal) = self.token.check(request.uri(), request.headers()) {
             return Rejection(refusal).into_response();
         }
-        if !self.entry.make_known() {
+        if !self.slot.authenticate() {
             let most = defaults::LOOPBACK_CONNECTIONS;
             let why = format!("{most} clients with the token are connected: close some of them");
             return Rejection(Refusal::too_many_connections(why)).into_response();
@@ -161,65 +163,66 @@ impl Answers {
     }
 }
 
-/// A connection's right to be there: as a stranger, or with a place of its own once it has shown the token.
-struct Entry {
-    strangers: Arc<Strangers>,
-    places: Arc<Semaphore>,
-    place: Mutex<Option<OwnedSemaphorePermit>>,
+/// A connection's slot: among the pending ones, or with a permit of its own once it has shown the token.
+struct ConnectionSlot {
+    pending: Arc<PendingConnections>,
+    permits: Arc<Semaphore>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Entry {
-    fn new(strangers: Arc<Strangers>, places: Arc<Semaphore>) -> Self {
-        Self { strangers, places, place: Mutex::default() }
+impl ConnectionSlot {
+    fn new(pending: Arc<PendingConnections>, permits: Arc<Semaphore>) -> Self {
+        Self { pending, permits, permit: Mutex::default() }
     }
 
-    fn is_known(&self) -> bool {
-        lock(&self.place).is_some()
+    fn is_authenticated(&self) -> bool {
+        lock(&self.permit).is_some()
     }
 
-    /// Notes that the token was shown. Returns false if no place is left.
-    fn make_known(self: &Arc<Self>) -> bool {
+    /// Records that the client has shown the token. Returns false if the limit of connections is reached.
+    fn authenticate(self: &Arc<Self>) -> bool {
         {
-            let mut place = lock(&self.place);
-            if place.is_some() {
+            let mut permit = lock(&self.permit);
+            if permit.is_some() {
                 return true;
             }
-            let Ok(taken) = Arc::clone(&self.places).try_acquire_owned() else { return false };
-            *place = Some(taken);
+            let Ok(acquired) = Arc::clone(&self.permits).try_acquire_owned() else { return false };
+            *permit = Some(acquired);
         }
-        self.strangers.leave(self);
+        self.pending.remove(self);
         true
     }
 }
 
-/// The connections that have not shown the token, the oldest first. Dropping the sender of one ends it.
+/// Connections that have not shown the token yet, the oldest first. Dropping the sender of one closes it.
 #[derive(Default)]
-struct Strangers(Mutex<VecDeque<Stranger>>);
+struct PendingConnections(Mutex<VecDeque<PendingConnection>>);
 
-struct Stranger {
-    entry: Arc<Entry>,
+struct PendingConnection {
+    slot: Arc<ConnectionSlot>,
     since: Instant,
-    _stays: oneshot::Sender<Infallible>,
+    _evict_on_drop: oneshot::Sender<Infallible>,
 }
 
-impl Strangers {
-    fn enter(&self, entry: &Arc<Entry>) -> oneshot::Receiver<Infallible> {
-        let (stays, out) = oneshot::channel();
-        let stranger = Stranger { entry: Arc::clone(entry), since: Instant::now(), _stays: stays };
-        lock(&self.0).push_back(stranger);
-        out
+impl PendingConnections {
+    fn add(&self, slot: &Arc<ConnectionSlot>) -> oneshot::Receiver<Infallible> {
+        let (evict, evicted) = oneshot::channel();
+        let connection =
+            PendingConnection { slot: Arc::clone(slot), since: Instant::now(), _evict_on_drop: evict };
+        lock(&self.0).push_back(connection);
+        evicted
     }
 
-    fn leave(&self, entry: &Arc<Entry>) {
-        lock(&self.0).retain(|stranger| !Arc::ptr_eq(&stranger.entry, entry));
+    fn remove(&self, slot: &Arc<ConnectionSlot>) {
+        lock(&self.0).retain(|connection| !Arc::ptr_eq(&connection.slot, slot));
     }
 
-    /// Waits until there is a place: the oldest makes way once it had the time to show the token.
+    /// Waits until there is room: the oldest connection is evicted once it had the time to show the token.
     async fn make_room(&self) {
         loop {
             let until = {
                 let mut all = lock(&self.0);
-                let oldest = all.front().map(|stranger| stranger.since + SHORTEST);
+                let oldest = all.front().map(|connection| connection.since + MIN_PENDING_TIME);
                 match oldest {
                     Some(until) if all.len() >= defaults::LOOPBACK_STRANGERS => {
                         if until <= Instant::now() {

@@ -1,5 +1,5 @@
-//! What a request on the loopback address must show: it is meant for this machine, it comes from no foreign page, and
-//! it knows the token. A browser's page can reach a loopback address; it knows neither.
+//! Authentication on the loopback address: the Host is a loopback address, the Origin is not a foreign page, and the
+//! token is right. A web page can reach the loopback address, but passes none of these checks.
 
 use axum::http::{HeaderMap, Uri, header};
 use std::io;
@@ -14,17 +14,20 @@ use tenure_supervisor::Refusal;
 pub(crate) struct Token(String);
 
 impl Token {
-    /// Reads the token, or makes one for its owner alone.
+    /// Reads the token's file, or creates it, readable only for its owner.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let refuse = |why: &str| io::Error::other(format!("the API's token {}: {why}", path.display()));
+        let refuse =
+            |why: &str| io::Error::other(format!("the API's token file \"{}\" {why}", path.display()));
         if let Ok(private) = file::is_private(path) {
             if !private {
                 let advice = file::CLOSING;
-                return Err(refuse(&format!("others own it or may read it: make it your own, and {advice}")));
+                return Err(refuse(&format!(
+                    "has another owner or can be read by others: make it your own, and {advice}"
+                )));
             }
             let text = std::fs::read_to_string(path)?.trim().to_owned();
             return if text.len() < 16 {
-                Err(refuse("it is shorter than 16 characters"))
+                Err(refuse("has fewer than 16 characters: delete it, and the daemon creates a new one"))
             } else {
                 Ok(Self(text))
             };
@@ -32,23 +35,25 @@ impl Token {
         let bytes: [u8; 32] = random::bytes()?;
         let text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
         let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-            return Err(refuse("it is no path of a file"));
+            return Err(refuse("is not a path of a file"));
         };
         Dir::ensure(dir)?.write_new(name, format!("{text}\n").as_bytes())?;
         Ok(Self(text))
     }
 
-    /// Lets a request in, or says why not.
+    /// Accepts a request, or returns the reason for refusing it.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let host = uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST));
         if !host.is_some_and(is_loopback) {
-            return Err(Refusal::forbidden("the Host is not this machine's loopback address"));
+            return Err(Refusal::forbidden(
+                "the Host header is not a loopback address: use 127.0.0.1, [::1] or localhost",
+            ));
         }
         if let Some(origin) = headers.get(header::ORIGIN) {
             let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
             if !origin.is_some_and(|(_, host)| is_loopback(host)) {
-                return Err(Refusal::forbidden("the Origin is a page of another host"));
+                return Err(Refusal::forbidden("the Origin header names a page of another host"));
             }
         }
         let shown = text(header::AUTHORIZATION)
@@ -58,7 +63,7 @@ impl Token {
         match shown {
             Some(shown) if bool::from(shown.trim().as_bytes().ct_eq(self.0.as_bytes())) => Ok(()),
             Some(_) => Err(Refusal::unauthorized("the token is wrong")),
-            None => Err(Refusal::unauthorized("show the token: `Authorization: Bearer …`")),
+            None => Err(Refusal::unauthorized("the token is missing: send `Authorization: Bearer TOKEN`")),
         }
     }
 }
@@ -89,14 +94,14 @@ mod tests {
         if let Some(token) = token {
             headers.insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
         }
-        let guard = Token("0123456789abcdef".to_owned());
-        guard.check(&Uri::from_static("/v1/health"), &headers).err().map(|refusal| refusal.code.as_str())
+        let expected = Token("0123456789abcdef".to_owned());
+        expected.check(&Uri::from_static("/v1/health"), &headers).err().map(|refusal| refusal.code.as_str())
     }
 
     const GOOD: Option<&str> = Some("0123456789abcdef");
 
     #[test]
-    fn who_shows_the_token_to_this_machine_is_let_in() {
+    fn a_request_with_the_token_is_accepted() {
         for host in ["127.0.0.1:7000", "localhost:7000", "[::1]:7000", "LOCALHOST"] {
             assert_eq!(check(host, None, GOOD), None, "{host}");
         }
@@ -104,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_rebound_to_this_machine_is_refused() {
+    fn a_host_name_rebound_to_loopback_is_refused() {
         for host in
             ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "[::1].evil.example", ""]
         {
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_token_nobody_is_let_in() {
+    fn a_request_without_the_token_is_refused() {
         assert_eq!(check("localhost", None, None), Some("unauthorized"));
         assert_eq!(check("localhost", None, Some("0123456789abcdeF")), Some("unauthorized"));
         assert_eq!(check("localhost", None, Some("")), Some("unauthorized"));
@@ -136,7 +141,7 @@ mod tests {
         // Only the superuser can change a file's owner.
         if std::os::unix::fs::chown(&path, Some(65534), None).is_ok() {
             let error = Token::open(&path).err().expect("it is another's").to_string();
-            assert!(error.contains("others own it"), "{error}");
+            assert!(error.contains("another owner"), "{error}");
             std::os::unix::fs::chown(&path, Some(0), None).unwrap();
         }
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();

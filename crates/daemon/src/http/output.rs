@@ -1,8 +1,8 @@
-//! A run's output, from its files: from any byte on, and on as it grows.
+//! Route for a run's output: reads its files from any byte, and follows new output.
 
-use super::answer::Rejection;
-use super::answer::Who;
-use super::answer::{Asks, Id};
+use super::extractors::Identity;
+use super::extractors::Rejection;
+use super::extractors::{Id, QueryParams};
 use crate::daemon::Daemon;
 use axum::body::Body;
 use axum::extract::State;
@@ -23,62 +23,66 @@ use tenure_supervisor::sync::until;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use utoipa::IntoParams;
 
-/// How much is read at a time.
+/// Size of one read, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Which part.
+/// Query parameters of `GET /v1/runs/{id}/output`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
-pub(super) struct OutputAsks {
-    /// From this byte of the merged output on.
+pub(super) struct OutputParams {
+    /// First byte of the merged output.
     offset: Option<u64>,
-    /// At most so many bytes.
+    /// Maximum number of bytes.
     limit: Option<u64>,
-    /// The last so many lines; instead of `offset`.
+    /// Only this many last lines. Not together with `offset`.
     tail: Option<u64>,
     /// Only `stdout` or `stderr`.
     stream: Option<String>,
-    /// Whether to go on as it grows, until the run has ended.
+    /// Send new output until the run has ended.
     follow: bool,
-    /// Whether to clean it for reading: no escape sequences, no control characters.
+    /// Remove escape sequences and control characters.
     text: bool,
 }
 
-/// A run's output. The header `Tenure-Offset` says where the body begins.
-#[utoipa::path(get, path = "/v1/runs/{id}/output", params(("id" = String, Path), OutputAsks), responses(
+/// Get a run's output.
+///
+/// The header `Tenure-Offset` contains the offset of the body's first byte.
+#[utoipa::path(get, path = "/v1/runs/{id}/output", params(("id" = String, Path), OutputParams), responses(
     (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn output(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
-    Asks(asks): Asks<OutputAsks>,
+    QueryParams(params): QueryParams<OutputParams>,
 ) -> Result<Response, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
-    let stream = match asks.stream.as_deref() {
+    let stream = match params.stream.as_deref() {
         None => None,
         Some("stdout") => Some(Stream::Stdout),
         Some("stderr") => Some(Stream::Stderr),
         Some(other) => {
-            return Err(Refusal::bad_request(format!("{other:?} is no stream: stdout and stderr are")).into());
+            return Err(
+                Refusal::bad_request(format!("unknown stream {other:?}: use stdout or stderr")).into()
+            );
         }
     };
     let dir = PathBuf::from(&row.directory).join("output");
-    let at = match (asks.offset, asks.tail) {
+    let at = match (params.offset, params.tail) {
         (Some(_), Some(_)) => return Err(Refusal::bad_request("give offset or tail, not both").into()),
         (offset, None) => offset.unwrap_or(0),
         (None, Some(lines)) => tenure_output::tail_offset(&dir, lines, stream).map_err(Refusal::internal)?,
     };
     let follower = match daemon.supervisor.runs.get(&row.ticket.run_id) {
-        Some(held) if asks.follow => Some((Follower::new(held), daemon.supervisor.events.follow()?)),
+        Some(held) if params.follow => Some((Follower::new(held), daemon.supervisor.events.follow()?)),
         _ => None,
     };
-    let pages = Pages {
+    let pages = OutputBody {
         reader: Reader::new(&dir),
         at,
-        left: asks.limit.unwrap_or(u64::MAX),
+        left: params.limit.unwrap_or(u64::MAX),
         stream,
-        cleaner: asks.text.then(Cleaner::new),
+        cleaner: params.text.then(Cleaner::new),
         follower,
         buffer: vec![0; CHUNK],
         phase: daemon.supervisor.lifecycle.phase.subscribe(),
@@ -86,7 +90,7 @@ pub(super) async fn output(
     let body = futures_util::stream::unfold(pages, async |mut pages| {
         pages.next().await.transpose().map(|chunk| (chunk, pages))
     });
-    let kind = if asks.text { "text/plain; charset=utf-8" } else { "application/octet-stream" };
+    let kind = if params.text { "text/plain; charset=utf-8" } else { "application/octet-stream" };
     Response::builder()
         .header(header::CONTENT_TYPE, kind)
         .header("tenure-offset", at)
@@ -95,24 +99,24 @@ pub(super) async fn output(
         .map_err(Rejection)
 }
 
-/// What is still to be sent.
-struct Pages {
+/// The rest of the output.
+struct OutputBody {
     reader: Reader,
     at: u64,
     left: u64,
     stream: Option<Stream>,
     cleaner: Option<Cleaner>,
-    /// With its place among the followers.
+    /// Follower and its permit.
     follower: Option<(Follower, OwnedSemaphorePermit)>,
     buffer: Vec<u8>,
     phase: watch::Receiver<Phase>,
 }
 
-impl Pages {
-    /// The next part; `None` at the end.
+impl OutputBody {
+    /// Returns the next part, or `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         while self.left > 0 {
-            // Asked before the files: what it has grown by until then is there.
+            // Before the files, so that they contain everything up to the end.
             let over = self.follower.as_ref().is_none_or(|(follower, _)| follower.is_over());
             let piece = self.reader.read(self.at, &mut self.buffer).map_err(io::Error::other)?;
             self.at = piece.end();
@@ -141,9 +145,9 @@ impl Pages {
                     if let Some((follower, _)) = &mut self.follower {
                         tokio::select! {
                             () = follower.grown_beyond(self.at) => {}
-                            // Cut off, so that nobody takes this for the end of the output.
+                            // An error, so that the client does not take this for the end of the output.
                             () = until(&mut self.phase, |phase| phase.leaves_runs()) => {
-                                return Err(io::Error::other("the daemon leaves"));
+                                return Err(io::Error::other("the daemon is shutting down"));
                             }
                         }
                     }

@@ -1,4 +1,4 @@
-//! What every call on sessions and tasks takes beside its own, and what each answers.
+//! Query parameters and responses that the routes of sessions and tasks have in common.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use tenure_core::api::Problem;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
-/// What stands after the question mark, and who asks. An address is read flat, so the fields cannot be nested.
-macro_rules! asks {
+/// Defines query parameters together with those of the requester. Query strings are flat, so a nested struct is impossible.
+macro_rules! query_params {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
@@ -16,31 +16,30 @@ macro_rules! asks {
         #[into_params(parameter_in = Query)]
         $vis struct $name {
             $($(#[$of])* pub(super) $field: $type,)*
-            /// The session that asks. A caller that is bound to a session can name no other.
+            /// The requesting session. A client that is bound to a session cannot name another.
             #[serde(rename = "as")]
             pub(super) requester: Option<String>,
-            /// Which sessions it may see; without it, as the settings say.
+            /// Sessions that it may see. The default is in the settings.
             pub(super) visibility: Option<tenure_core::session::Visibility>,
-            /// Whether it is shut in.
+            /// Treat the requesting session as sandboxed.
             pub(super) sandboxed: Option<bool>,
         }
     };
 }
 
-pub(super) use asks;
+pub(super) use query_params;
 
-asks! {
-    /// Who asks.
-    pub(super) struct WhoAsks {}
+query_params! {
+    /// Query parameters of the requester.
+    pub(super) struct RequesterParams {}
 }
 
-/// Nothing is to be said.
+/// Empty body.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// The answers of a call, as the description of the API has them: its reply, or why not. Both are described where the
-/// tool itself is.
+/// Responses of a route in the OpenAPI document: the tool's reply, or a problem.
 pub(super) struct Replies<T>(PhantomData<T>);
 
 impl<T: ToSchema> IntoResponses for Replies<T> {

@@ -1,4 +1,4 @@
-//! A response that knows when it was written: what hangs on it is done then, and not if the client is gone.
+//! Responses with a receipt: it is issued when the response was written to the client, not if the client disconnected.
 
 use axum::body::Body;
 use axum::http::header;
@@ -13,32 +13,32 @@ use tenure_core::receipt::{Receipt, ToolReply};
 use tenure_mcp::Outflow;
 use tenure_supervisor::Refusal;
 
-/// The response for an answer.
-pub(super) fn receipted<T: Serialize>(answered: ToolReply<T>, outflow: Outflow) -> Result<Response, Refusal> {
-    let text = serde_json::to_vec(&answered.reply).map_err(Refusal::internal)?;
-    let body = Receipted { next: Next::Text(text.into()), receipt: Some(answered.receipt), outflow };
+/// Returns the response for a tool's reply.
+pub(super) fn respond<T: Serialize>(reply: ToolReply<T>, outflow: Outflow) -> Result<Response, Refusal> {
+    let text = serde_json::to_vec(&reply.reply).map_err(Refusal::internal)?;
+    let body = ReceiptBody { next: Next::Text(text.into()), receipt: Some(reply.receipt), outflow };
     Response::builder()
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::new(body))
         .map_err(Refusal::internal)
 }
 
-struct Receipted {
+struct ReceiptBody {
     next: Next,
     receipt: Option<Receipt>,
     outflow: Outflow,
 }
 
 enum Next {
-    /// The text is to be sent.
+    /// Send the text.
     Text(Bytes),
-    /// It was taken, and is to be flushed.
+    /// Wait until the connection has buffered the text.
     Flush,
-    /// The connection has tried to write it: it was taken, or is waited for. A failure would have dropped us.
+    /// Wait until the system has taken the text. A failed write would have dropped the body.
     End,
 }
 
-impl HttpBody for Receipted {
+impl HttpBody for ReceiptBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -52,7 +52,7 @@ impl HttpBody for Receipted {
                 Poll::Ready(Some(Ok(Frame::data(text))))
             }
             Next::Flush => {
-                // The connection writes its buffer before it asks again.
+                // The connection writes its buffer before it polls again.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -1,11 +1,11 @@
-//! Runs: start, list, show, end, wait for, remove.
+//! Routes for runs: start, list, show, cancel, wait, remove.
 
-use super::answer::Rejection;
-use super::answer::Who;
-use super::answer::{Asks, Body, Id};
+use super::extractors::Identity;
+use super::extractors::Rejection;
+use super::extractors::{Body, Id, QueryParams};
 use super::foreground::{self, ForegroundRequest};
 use super::listen::Local;
-use super::receipt::receipted;
+use super::receipt::respond;
 use crate::daemon::Daemon;
 use crate::run_request;
 use axum::extract::{FromRequest, Request, State};
@@ -34,17 +34,20 @@ use tenure_supervisor::why;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// How many runs a page has, and at most.
+/// Default number of runs per page.
 const PAGE: usize = 200;
-const LONGEST_PAGE: usize = 1000;
+/// Maximum number of runs per page.
+const MAX_PAGE: usize = 1000;
 
-/// Start a run. Answers when its command executes, or could not be.
+/// Start a run.
+///
+/// Answers when its command has started, or could not be started.
 #[utoipa::path(post, path = "/v1/runs", request_body = RunRequest, responses(
-    (status = 201, body = RunJson), (status = 101, description = "with `Upgrade: tenure-keeper`, a foreground run"),
+    (status = 201, body = RunJson), (status = 101, description = "with `Upgrade: tenure-keeper`: a foreground run"),
     (status = "4XX", body = Problem, content_type = "application/problem+json"), (status = "5XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn start(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     mut request: Request,
 ) -> Result<Response, Rejection> {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
@@ -54,9 +57,9 @@ pub(super) async fn start(
     if let Some(how) = foreground {
         return match upgrade {
             Some(upgrade) if local => {
-                foreground::start(daemon, &asked_for, Who(who), (how, upgrade)).map_err(Rejection)
+                foreground::start(daemon, &asked_for, Identity(who), (how, upgrade)).map_err(Rejection)
             }
-            _ => Err(Refusal::bad_request("a foreground run is for callers on the Unix socket").into()),
+            _ => Err(Refusal::bad_request("a foreground run needs a connection to the Unix socket").into()),
         };
     }
     let request = run_request::read(&asked_for, &daemon.supervisor, &who)?;
@@ -68,51 +71,53 @@ pub(super) async fn start(
     Ok((StatusCode::CREATED, Json(view.json())).into_response())
 }
 
-/// What `GET /v1/runs` can be narrowed by.
+/// Query parameters of `GET /v1/runs`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListAsks {
-    /// Also those that have ended.
+pub(super) struct RunListParams {
+    /// Include ended runs.
     all: bool,
-    /// Only those in these states, separated by commas.
+    /// Only runs in these states, separated by commas.
     state: Option<String>,
-    /// Only this session's.
+    /// Only runs of this session.
     session: Option<String>,
-    /// Only this scope's.
+    /// Only runs of this scope.
     scope: Option<String>,
-    /// Only this agent's.
+    /// Only runs of this agent.
     agent: Option<String>,
-    /// Where the page begins: the `next` of the page before.
+    /// The `next` value of the previous page.
     after: Option<String>,
-    /// At most so many.
+    /// Maximum number of runs, up to 1000 (default: 200).
     limit: Option<usize>,
 }
 
 /// List runs, the newest first.
-#[utoipa::path(get, path = "/v1/runs", params(ListAsks), responses(
+///
+/// Lists the live runs; with `all` or `state`, also ended ones.
+#[utoipa::path(get, path = "/v1/runs", params(RunListParams), responses(
     (status = 200, body = RunList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
-    Asks(asks): Asks<ListAsks>,
+    Identity(who): Identity,
+    QueryParams(params): QueryParams<RunListParams>,
 ) -> Result<Json<RunList>, Rejection> {
-    let states = match &asks.state {
+    let states = match &params.state {
         Some(text) => text.split(',').map(state_named).collect::<Result<Vec<_>, _>>()?,
-        None if asks.all => Vec::new(),
+        None if params.all => Vec::new(),
         None => LIVE.to_vec(),
     };
     let asked_states = states.clone();
     let query = Query {
         states,
-        session: asks.session,
-        scope: asks.scope,
-        agent: asks.agent,
-        after: asks.after.as_deref().map(cursor).transpose()?,
-        limit: asks.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
+        session: params.session,
+        scope: params.scope,
+        agent: params.agent,
+        after: params.after.as_deref().map(cursor).transpose()?,
+        limit: params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE),
     };
     let (rows, next) = daemon.supervisor.list(query, &who).await?;
-    // One that ended and could not be recorded is in the registry as it was.
+    // An ending that could not be recorded is missing in the registry: filter by the view.
     let is_asked_for = |view: &RunView| asked_states.is_empty() || asked_states.contains(&view.state);
     let views = rows.iter().map(|row| daemon.supervisor.view(row)).filter(is_asked_for);
     let runs = views.map(|view| view.json()).collect();
@@ -123,7 +128,7 @@ pub(super) async fn list(
 fn state_named(text: &str) -> Result<state::State, Refusal> {
     let all = [state::State::Starting, state::State::Running, state::State::Exiting, state::State::Exited];
     all.into_iter().find(|state| state.to_string() == text).ok_or_else(|| {
-        Refusal::bad_request(format!("{text:?} is no state: starting, running, exiting and exited are"))
+        Refusal::bad_request(format!("unknown state {text:?}: use starting, running, exiting or exited"))
     })
 }
 
@@ -131,7 +136,7 @@ fn cursor(text: &str) -> Result<Cursor, Refusal> {
     let parsed = text.split_once('-').and_then(|(at, id)| {
         Some(Cursor { created_at_ms: at.parse().ok()?, run_id: id.parse::<RunId>().ok()? })
     });
-    parsed.ok_or_else(|| Refusal::bad_request("after is not the `next` of a page"))
+    parsed.ok_or_else(|| Refusal::bad_request("after must be the `next` value of the previous page"))
 }
 
 /// Show a run.
@@ -139,7 +144,7 @@ fn cursor(text: &str) -> Result<Cursor, Refusal> {
     (status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn show(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<RunJson>, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
@@ -147,12 +152,14 @@ pub(super) async fn show(
     Ok(Json(daemon.supervisor.view_closely(&row).await.json()))
 }
 
-/// Remove a run; a live one is cancelled and hidden at once.
+/// Remove a run.
+///
+/// A live run is hidden at once, and cancelled.
 #[utoipa::path(delete, path = "/v1/runs/{id}", params(("id" = String, Path)), responses(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn remove(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<StatusCode, Rejection> {
     let row = daemon.supervisor.find_to_end(&id, &who).await?;
@@ -160,12 +167,12 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ask for the end of a run.
+/// Cancel a run.
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", params(("id" = String, Path)), request_body = CancelRequest,
     responses((status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
     Body(request): Body<CancelRequest>,
 ) -> Result<StatusCode, Rejection> {
@@ -174,24 +181,26 @@ pub(super) async fn cancel(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Ask for the end of every live run of a scope, session or agent.
+/// Cancel every live run of a scope, session or agent.
 #[utoipa::path(post, path = "/v1/cancel", request_body = CancelManyRequest, responses(
     (status = 202, body = Vec<String>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel_many(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Body(request): Body<CancelManyRequest>,
 ) -> Result<(StatusCode, Json<Vec<RunId>>), Rejection> {
     let cancelled = daemon.supervisor.cancel_many(&request.which, request.now, &who).await?;
     Ok((StatusCode::ACCEPTED, Json(cancelled)))
 }
 
-/// Wait for the end of a run. Answers with the run as it is then, or as it is when the time is up.
+/// Wait for the end of a run.
+///
+/// Answers with the run when it has ended or the time is up.
 #[utoipa::path(post, path = "/v1/runs/{id}/wait", params(("id" = String, Path)), request_body = WaitRequest,
     responses((status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn wait(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Extension(outflow): Extension<Outflow>,
     Id(id): Id,
     Body(request): Body<WaitRequest>,
@@ -201,27 +210,29 @@ pub(super) async fn wait(
     let sight = daemon.supervisor.about_to_see(&row, &who).await;
     let view = daemon.supervisor.view_at_end(row, deadline).await?;
     let receipt = sight.of(view.ending.is_some());
-    receipted(ToolReply { reply: view.json(), receipt }, outflow).map_err(Rejection)
+    respond(ToolReply { reply: view.json(), receipt }, outflow).map_err(Rejection)
 }
 
-/// The live processes of a run.
+/// List the live processes of a run.
 #[utoipa::path(get, path = "/v1/runs/{id}/tree", params(("id" = String, Path)), responses(
     (status = 200, body = Vec<Object>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn tree(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<Vec<ProcessView>>, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
     Ok(Json(daemon.supervisor.tree(&row).await?))
 }
 
-/// A run's whole story, in order; of a session's key, that session's.
+/// Explain a run's history, or a session's.
+///
+/// Lists everything that happened to the run, in order. The id may be a session key.
 #[utoipa::path(get, path = "/v1/runs/{id}/why", params(("id" = String, Path)), responses(
     (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn why(
     State(daemon): State<Arc<Daemon>>,
-    Who(who): Who,
+    Identity(who): Identity,
     Id(id): Id,
 ) -> Result<Json<Vec<StoryLine>>, Rejection> {
     match daemon.supervisor.find(&id, &who).await {

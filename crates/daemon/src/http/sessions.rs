@@ -1,10 +1,10 @@
-//! Sessions over HTTP: the tool at one address, and an address for each session. Both are the same calls.
+//! Routes for sessions: one for the `sessions` tool, and one for each action. Both make the same calls.
 
-use super::answer::Rejection;
-use super::answer::{Asks, Body, Caller, FromCli, Key};
-use super::default_action::OrUnsaid;
-use super::query_params::{Nothing, Replies, WhoAsks, asks};
-use super::receipt::receipted;
+use super::default_action::WithDefaultAction;
+use super::extractors::Rejection;
+use super::extractors::{Body, Caller, CliMarks, Key, QueryParams};
+use super::query_params::{Nothing, Replies, RequesterParams, query_params};
+use super::receipt::respond;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -17,70 +17,75 @@ use utoipa::ToSchema;
 
 impl Caller {
     async fn sessions(self, request: SessionsRequest) -> Result<Response, Refusal> {
-        receipted(self.daemon.agents.sessions(request, (None, &self.who)).await?, self.outflow)
+        respond(self.daemon.agents.sessions(request, (None, &self.who)).await?, self.outflow)
     }
 }
 
-/// Do something with sessions. Without `action`, spawn one.
+/// Call the `sessions` tool.
+///
+/// Without `action`, spawns a session.
 #[utoipa::path(post, path = "/v1/sessions", operation_id = "sessions", request_body = SessionsRequest, responses(
     (status = 200, body = SessionsReply), (status = 201, body = SessionsReply, description = "a session was spawned"),
     (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn act(
     Caller { daemon, who, outflow }: Caller,
-    cli: FromCli,
-    Body(OrUnsaid(mut request)): Body<OrUnsaid<SessionsRequest>>,
+    cli: CliMarks,
+    Body(WithDefaultAction(mut request)): Body<WithDefaultAction<SessionsRequest>>,
 ) -> Result<(StatusCode, Response), Rejection> {
     let process = request.process.take();
     let process = process.map(|process| CallerProcess::of(&process, cli.is_cli, &who)).transpose()?;
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, receipted(daemon.agents.sessions(request, (process, &who)).await?, outflow)?))
+    Ok((status, respond(daemon.agents.sessions(request, (process, &who)).await?, outflow)?))
 }
 
-asks! {
-    /// Which sessions, and who asks.
-    pub(super) struct ListAsks {
-        /// Only this agent's.
+query_params! {
+    /// Query parameters of `GET /v1/sessions`.
+    pub(super) struct SessionListParams {
+        /// Only sessions of this agent.
         agent: Option<String>,
-        /// Only those that are this to their agent.
+        /// Only sessions of this kind.
         kind: Option<Kind>,
-        /// Only those whose turns this carries out.
+        /// Only sessions with this backend.
         backend: Option<Backend>,
-        /// Only those in these states, separated by commas.
+        /// Only sessions in these states, separated by commas.
         state: Option<String>,
-        /// Only those right below this session.
+        /// Only direct children of this session.
         parent: Option<String>,
-        /// Only those whose key begins with this.
+        /// Only sessions whose key begins with this.
         prefix: Option<String>,
-        /// Where the page begins: the `next` of the page before.
+        /// The `next` value of the previous page.
         after: Option<String>,
-        /// At most so many.
+        /// Maximum number of items.
         limit: Option<u64>,
     }
 }
 
 /// List sessions, the newest first.
-#[utoipa::path(get, path = "/v1/sessions", operation_id = "sessions_list", params(ListAsks), responses(Replies<SessionsReply>))]
-pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<Response, Rejection> {
-    let states = asks.state.iter().flat_map(|text| text.split(',')).map(str::parse::<SessionState>);
+#[utoipa::path(get, path = "/v1/sessions", operation_id = "sessions_list", params(SessionListParams), responses(Replies<SessionsReply>))]
+pub(super) async fn list(
+    caller: Caller,
+    QueryParams(params): QueryParams<SessionListParams>,
+) -> Result<Response, Rejection> {
+    let states = params.state.iter().flat_map(|text| text.split(',')).map(str::parse::<SessionState>);
     let request = SessionsRequest {
-        agent: asks.agent,
-        kind: asks.kind,
-        backend: asks.backend,
+        agent: params.agent,
+        kind: params.kind,
+        backend: params.backend,
         states: states.collect::<Result<_, _>>().map_err(Refusal::bad_request)?,
-        parent: asks.parent,
-        prefix: asks.prefix,
-        after: asks.after,
-        limit: asks.limit,
-        requester: asks.requester,
-        visibility: asks.visibility,
-        sandboxed: asks.sandboxed,
+        parent: params.parent,
+        prefix: params.prefix,
+        after: params.after,
+        limit: params.limit,
+        requester: params.requester,
+        visibility: params.visibility,
+        sandboxed: params.sandboxed,
         ..SessionsRequest::new(Action::List)
     };
     caller.sessions(request).await.map_err(Rejection)
 }
 
-impl WhoAsks {
-    /// That this is to be done with a session.
+impl RequesterParams {
+    /// Returns the request for an action on a session.
     fn of_session(self, action: Action, Key(key): Key) -> SessionsRequest {
         SessionsRequest {
             session_key: Some(key),
@@ -92,32 +97,32 @@ impl WhoAsks {
     }
 }
 
-/// Show how a session is.
+/// Show a session.
 #[utoipa::path(get, path = "/v1/sessions/{key}", operation_id = "sessions_status",
-    params(("key" = String, Path), WhoAsks), responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), responses(Replies<SessionsReply>))]
 pub(super) async fn status(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
 ) -> Result<Response, Rejection> {
-    caller.sessions(asks.of_session(Action::Status, key)).await.map_err(Rejection)
+    caller.sessions(params.of_session(Action::Status, key)).await.map_err(Rejection)
 }
 
-asks! {
-    /// Which part of a history, and who asks.
-    pub(super) struct HistoryAsks {
-        /// Where the page begins: the `next` of the page before.
+query_params! {
+    /// Query parameters of a session's history and entries.
+    pub(super) struct HistoryParams {
+        /// The `next` value of the previous page.
         after: Option<String>,
-        /// At most so many.
+        /// Maximum number of items.
         limit: Option<u64>,
-        /// At most about so many bytes of text.
+        /// Approximate maximum number of bytes of text.
         max_bytes: Option<u64>,
-        /// Whether the newest come first.
+        /// Newest first.
         newest_first: Option<bool>,
     }
 }
 
-impl HistoryAsks {
+impl HistoryParams {
     fn of(self, action: Action, Key(key): Key) -> SessionsRequest {
         SessionsRequest {
             session_key: Some(key),
@@ -133,29 +138,29 @@ impl HistoryAsks {
     }
 }
 
-/// What was said in a session.
+/// Get a session's history of messages and answers.
 #[utoipa::path(get, path = "/v1/sessions/{key}/history", operation_id = "sessions_history",
-    params(("key" = String, Path), HistoryAsks), responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), HistoryParams), responses(Replies<SessionsReply>))]
 pub(super) async fn history(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<HistoryAsks>,
+    QueryParams(params): QueryParams<HistoryParams>,
 ) -> Result<Response, Rejection> {
-    caller.sessions(asks.of(Action::History, key)).await.map_err(Rejection)
+    caller.sessions(params.of(Action::History, key)).await.map_err(Rejection)
 }
 
-/// What happened in a session of an ACP agent: messages, thoughts, tool calls, plans, permissions.
+/// Get the entries of an ACP session: messages, thoughts, tool calls, plans, permissions.
 #[utoipa::path(get, path = "/v1/sessions/{key}/entries", operation_id = "sessions_entries",
-    params(("key" = String, Path), HistoryAsks), responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), HistoryParams), responses(Replies<SessionsReply>))]
 pub(super) async fn entries(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<HistoryAsks>,
+    QueryParams(params): QueryParams<HistoryParams>,
 ) -> Result<Response, Rejection> {
-    caller.sessions(asks.of(Action::Entries, key)).await.map_err(Rejection)
+    caller.sessions(params.of(Action::Entries, key)).await.map_err(Rejection)
 }
 
-/// In which mode.
+/// Body of the `mode` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ModeBody {
@@ -163,122 +168,130 @@ pub(super) struct ModeBody {
     mode: String,
 }
 
-/// Have an ACP agent work in another of its modes.
+/// Set the mode of an ACP agent.
 #[utoipa::path(post, path = "/v1/sessions/{key}/mode", operation_id = "sessions_set_mode",
-    params(("key" = String, Path), WhoAsks), request_body = ModeBody, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = ModeBody, responses(Replies<SessionsReply>))]
 pub(super) async fn set_mode(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(ModeBody { mode }): Body<ModeBody>,
 ) -> Result<Response, Rejection> {
-    let request = SessionsRequest { agent_mode: Some(mode), ..asks.of_session(Action::SetMode, key) };
+    let request = SessionsRequest { agent_mode: Some(mode), ..params.of_session(Action::SetMode, key) };
     caller.sessions(request).await.map_err(Rejection)
 }
 
-/// Which option, and what it is set to.
+/// Body of the `option` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct OptionBody {
     /// The option's id.
     option: String,
-    /// What it is set to.
+    /// The option's new value.
     value: String,
 }
 
-/// Set one of an ACP agent's own options.
+/// Set an option of an ACP agent.
 #[utoipa::path(post, path = "/v1/sessions/{key}/option", operation_id = "sessions_set_option",
-    params(("key" = String, Path), WhoAsks), request_body = OptionBody, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = OptionBody, responses(Replies<SessionsReply>))]
 pub(super) async fn set_option(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(OptionBody { option, value }): Body<OptionBody>,
 ) -> Result<Response, Rejection> {
     let (option, value) = (Some(option), Some(value));
-    let request = SessionsRequest { option, value, ..asks.of_session(Action::SetOption, key) };
+    let request = SessionsRequest { option, value, ..params.of_session(Action::SetOption, key) };
     caller.sessions(request).await.map_err(Rejection)
 }
 
-/// What is said.
+/// Body of the `send` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SendBody {
-    /// What is said.
+    /// The message.
     text: String,
-    /// What it is to do if the session is busy.
+    /// What to do if the session is busy.
     when_busy: Option<WhenBusy>,
 }
 
-/// Say something to a session: it begins a turn, or waits for one.
+/// Send a message to a session.
+///
+/// The message begins a turn, or is queued if the session is busy.
 #[utoipa::path(post, path = "/v1/sessions/{key}/send", operation_id = "sessions_send",
-    params(("key" = String, Path), WhoAsks), request_body = SendBody, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = SendBody, responses(Replies<SessionsReply>))]
 pub(super) async fn send(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(SendBody { text, when_busy }): Body<SendBody>,
 ) -> Result<Response, Rejection> {
-    let request = SessionsRequest { text: Some(text), when_busy, ..asks.of_session(Action::Send, key) };
+    let request = SessionsRequest { text: Some(text), when_busy, ..params.of_session(Action::Send, key) };
     caller.sessions(request).await.map_err(Rejection)
 }
 
-/// Which turn is waited for.
+/// Body of the `wait` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WaitBody {
-    /// Which turn; without it, the one that is under way or was last.
+    /// The turn. The default is the current or last turn.
     turn_id: Option<String>,
-    /// How long to wait, up to 30000 milliseconds.
+    /// Maximum wait, up to 30000 milliseconds.
     timeout_ms: Option<u64>,
-    /// Whether the caller sent the message and waits for its answer: once it has that, nobody else is told.
+    /// True if the caller sent the message and waits for the answer. If it gets the answer, no notice is sent.
     foreground: Option<bool>,
 }
 
-/// Wait for the end of a turn. Answers with the turn as it is then, or as it is when the time is up.
+/// Wait for the end of a turn.
+///
+/// Answers with the turn when it has ended or the time is up.
 #[utoipa::path(post, path = "/v1/sessions/{key}/wait", operation_id = "sessions_wait",
-    params(("key" = String, Path), WhoAsks), request_body = WaitBody, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = WaitBody, responses(Replies<SessionsReply>))]
 pub(super) async fn wait(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(WaitBody { turn_id, timeout_ms, foreground }): Body<WaitBody>,
 ) -> Result<Response, Rejection> {
-    let request = SessionsRequest { turn_id, timeout_ms, foreground, ..asks.of_session(Action::Wait, key) };
+    let request = SessionsRequest { turn_id, timeout_ms, foreground, ..params.of_session(Action::Wait, key) };
     caller.sessions(request).await.map_err(Rejection)
 }
 
-/// End the turn that is under way; what waits goes on.
+/// Cancel the current turn.
+///
+/// Queued messages stay queued.
 #[utoipa::path(post, path = "/v1/sessions/{key}/cancel", operation_id = "sessions_cancel",
-    params(("key" = String, Path), WhoAsks), request_body = Nothing, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = Nothing, responses(Replies<SessionsReply>))]
 pub(super) async fn cancel(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Rejection> {
-    caller.sessions(asks.of_session(Action::Cancel, key)).await.map_err(Rejection)
+    caller.sessions(params.of_session(Action::Cancel, key)).await.map_err(Rejection)
 }
 
-/// How a session is closed.
+/// Body of the `close` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CloseBody {
-    /// Why, for people.
+    /// The reason, for people.
     reason: Option<String>,
-    /// Whether its record and what was said in it are forgotten, so that its key can be used anew.
+    /// Delete the session's record and history, so that its key can be used again.
     discard: Option<bool>,
 }
 
-/// End a session and all that it owns, children first.
+/// Close a session.
+///
+/// Ends everything that it owns, children first.
 #[utoipa::path(post, path = "/v1/sessions/{key}/close", operation_id = "sessions_close",
-    params(("key" = String, Path), WhoAsks), request_body = CloseBody, responses(Replies<SessionsReply>))]
+    params(("key" = String, Path), RequesterParams), request_body = CloseBody, responses(Replies<SessionsReply>))]
 pub(super) async fn close(
     caller: Caller,
     key: Key,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(CloseBody { reason, discard }): Body<CloseBody>,
 ) -> Result<Response, Rejection> {
-    let request = SessionsRequest { reason, discard, ..asks.of_session(Action::Close, key) };
+    let request = SessionsRequest { reason, discard, ..params.of_session(Action::Close, key) };
     caller.sessions(request).await.map_err(Rejection)
 }

@@ -1,9 +1,9 @@
-//! Tasks over HTTP: the tool at one address, and an address for each task. Both are the same calls.
+//! Routes for tasks: one for the `tasks` tool, and one for each action. Both make the same calls.
 
-use super::answer::Rejection;
-use super::answer::{Asks, Body, Caller, Lookup};
-use super::default_action::OrUnsaid;
-use super::query_params::{Nothing, Replies, WhoAsks, asks};
+use super::default_action::WithDefaultAction;
+use super::extractors::Rejection;
+use super::extractors::{Body, Caller, Lookup, QueryParams};
+use super::query_params::{Nothing, Replies, RequesterParams, query_params};
 use axum::Json;
 use serde::Deserialize;
 use tenure_core::api::Problem;
@@ -20,8 +20,8 @@ impl Caller {
     }
 }
 
-impl WhoAsks {
-    /// That this is to be done.
+impl RequesterParams {
+    /// Returns the request for an action on tasks.
     fn of_tasks(self, action: Action) -> TasksRequest {
         TasksRequest {
             requester: self.requester,
@@ -31,149 +31,170 @@ impl WhoAsks {
         }
     }
 
-    /// That this is to be done with a task.
+    /// Returns the request for an action on one task.
     fn of_task(self, action: Action, Lookup(lookup): Lookup) -> TasksRequest {
         TasksRequest { lookup: Some(lookup), ..self.of_tasks(action) }
     }
 }
 
-/// Do something with tasks. Without `action`, list them.
+/// Call the `tasks` tool.
+///
+/// Without `action`, lists tasks.
 #[utoipa::path(post, path = "/v1/tasks", operation_id = "tasks", request_body = TasksRequest, responses(
     (status = 200, body = TasksReply), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-pub(super) async fn act(caller: Caller, Body(OrUnsaid(request)): Body<OrUnsaid<TasksRequest>>) -> Answer {
+pub(super) async fn act(
+    caller: Caller,
+    Body(WithDefaultAction(request)): Body<WithDefaultAction<TasksRequest>>,
+) -> Answer {
     caller.tasks(request).await
 }
 
-asks! {
-    /// Which tasks, and who asks.
-    pub(super) struct TasksAsks {
-        /// Only those that are so; several are separated by commas.
+query_params! {
+    /// Query parameters of `GET /v1/tasks`.
+    pub(super) struct TaskListParams {
+        /// Only tasks with these statuses, separated by commas.
         status: Option<String>,
-        /// Only of this kind.
+        /// Only tasks of this kind.
         kind: Option<Kind>,
-        /// Only those that this session owns.
+        /// Only tasks of this owner.
         owner: Option<String>,
-        /// Where the page begins: the `next` of the page before.
+        /// The `next` value of the previous page.
         after: Option<String>,
-        /// At most so many.
+        /// Maximum number of tasks.
         limit: Option<u64>,
     }
 }
 
 /// List tasks, the newest first.
-#[utoipa::path(get, path = "/v1/tasks", operation_id = "tasks_list", params(TasksAsks), responses(Replies<TasksReply>))]
-pub(super) async fn list(caller: Caller, Asks(asks): Asks<TasksAsks>) -> Answer {
-    let statuses = asks.status.iter().flat_map(|text| text.split(',')).map(str::parse::<Status>);
+#[utoipa::path(get, path = "/v1/tasks", operation_id = "tasks_list", params(TaskListParams), responses(Replies<TasksReply>))]
+pub(super) async fn list(caller: Caller, QueryParams(params): QueryParams<TaskListParams>) -> Answer {
+    let statuses = params.status.iter().flat_map(|text| text.split(',')).map(str::parse::<Status>);
     let request = TasksRequest {
         statuses: statuses.collect::<Result<_, _>>().map_err(Refusal::bad_request)?,
-        kind: asks.kind,
-        owner: asks.owner,
-        after: asks.after,
-        limit: asks.limit,
-        requester: asks.requester,
-        visibility: asks.visibility,
-        sandboxed: asks.sandboxed,
+        kind: params.kind,
+        owner: params.owner,
+        after: params.after,
+        limit: params.limit,
+        requester: params.requester,
+        visibility: params.visibility,
+        sandboxed: params.sandboxed,
         ..TasksRequest::new(Action::List)
     };
     caller.tasks(request).await
 }
 
-/// Show how a task is. Looking changes nothing: its owner is told all the same.
+/// Show a task.
+///
+/// Does not count as a delivery: the owner is notified all the same.
 #[utoipa::path(get, path = "/v1/tasks/{lookup}", operation_id = "tasks_show",
-    params(("lookup" = String, Path), WhoAsks), responses(Replies<TasksReply>))]
-pub(super) async fn show(caller: Caller, lookup: Lookup, Asks(asks): Asks<WhoAsks>) -> Answer {
-    caller.tasks(asks.of_task(Action::Show, lookup)).await
+    params(("lookup" = String, Path), RequesterParams), responses(Replies<TasksReply>))]
+pub(super) async fn show(
+    caller: Caller,
+    lookup: Lookup,
+    QueryParams(params): QueryParams<RequesterParams>,
+) -> Answer {
+    caller.tasks(params.of_task(Action::Show, lookup)).await
 }
 
-/// What of a task is told.
+/// Body of the `notify` route.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NotifyBody {
-    /// What of it is told from now on.
+    /// The new policy.
     policy: NotifyPolicy,
 }
 
-/// Say what of a task is told from now on.
+/// Set the notification policy of a task.
 #[utoipa::path(post, path = "/v1/tasks/{lookup}/notify", operation_id = "tasks_notify",
-    params(("lookup" = String, Path), WhoAsks), request_body = NotifyBody, responses(Replies<TasksReply>))]
+    params(("lookup" = String, Path), RequesterParams), request_body = NotifyBody, responses(Replies<TasksReply>))]
 pub(super) async fn notify(
     caller: Caller,
     lookup: Lookup,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(NotifyBody { policy }): Body<NotifyBody>,
 ) -> Answer {
-    caller.tasks(TasksRequest { policy: Some(policy), ..asks.of_task(Action::Notify, lookup) }).await
+    caller.tasks(TasksRequest { policy: Some(policy), ..params.of_task(Action::Notify, lookup) }).await
 }
 
-/// End what a task tracks, its whole tree.
+/// Cancel a task.
+///
+/// Ends the run or turn that it tracks, with all processes.
 #[utoipa::path(post, path = "/v1/tasks/{lookup}/cancel", operation_id = "tasks_cancel",
-    params(("lookup" = String, Path), WhoAsks), request_body = Nothing, responses(Replies<TasksReply>))]
+    params(("lookup" = String, Path), RequesterParams), request_body = Nothing, responses(Replies<TasksReply>))]
 pub(super) async fn cancel(
     caller: Caller,
     lookup: Lookup,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(Nothing {}): Body<Nothing>,
 ) -> Answer {
-    caller.tasks(asks.of_task(Action::Cancel, lookup)).await
+    caller.tasks(params.of_task(Action::Cancel, lookup)).await
 }
 
-/// Try again to tell a task's owner how it ended.
+/// Retry the notice of a task.
 #[utoipa::path(post, path = "/v1/tasks/{lookup}/retry", operation_id = "tasks_retry",
-    params(("lookup" = String, Path), WhoAsks), request_body = Nothing, responses(Replies<TasksReply>))]
+    params(("lookup" = String, Path), RequesterParams), request_body = Nothing, responses(Replies<TasksReply>))]
 pub(super) async fn retry(
     caller: Caller,
     lookup: Lookup,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(Nothing {}): Body<Nothing>,
 ) -> Answer {
-    caller.tasks(asks.of_task(Action::Retry, lookup)).await
+    caller.tasks(params.of_task(Action::Retry, lookup)).await
 }
 
-/// Say that a task's owner has heard how it ended.
+/// Acknowledge the end of a task.
+///
+/// The notice counts as delivered.
 #[utoipa::path(post, path = "/v1/tasks/{lookup}/acknowledge", operation_id = "tasks_acknowledge",
-    params(("lookup" = String, Path), WhoAsks), request_body = Nothing, responses(Replies<TasksReply>))]
+    params(("lookup" = String, Path), RequesterParams), request_body = Nothing, responses(Replies<TasksReply>))]
 pub(super) async fn acknowledge(
     caller: Caller,
     lookup: Lookup,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(Nothing {}): Body<Nothing>,
 ) -> Answer {
-    caller.tasks(asks.of_task(Action::Acknowledge, lookup)).await
+    caller.tasks(params.of_task(Action::Acknowledge, lookup)).await
 }
 
-/// What is wrong with tasks.
-#[utoipa::path(get, path = "/v1/tasks/audit", operation_id = "tasks_audit", params(WhoAsks),
+/// Check tasks for inconsistencies.
+///
+/// For operators only.
+#[utoipa::path(get, path = "/v1/tasks/audit", operation_id = "tasks_audit", params(RequesterParams),
     responses(Replies<TasksReply>))]
-pub(super) async fn audit(caller: Caller, Asks(asks): Asks<WhoAsks>) -> Answer {
-    caller.tasks(asks.of_tasks(Action::Audit)).await
+pub(super) async fn audit(caller: Caller, QueryParams(params): QueryParams<RequesterParams>) -> Answer {
+    caller.tasks(params.of_tasks(Action::Audit)).await
 }
 
-/// Whether it is done.
+/// Body of the `maintenance` and `reset` routes.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MaintenanceBody {
-    /// Whether it is done, not only said.
+    /// Apply the changes. Without it, they are only counted.
     apply: Option<bool>,
 }
 
-/// Close, tell and forget what is due; only said, unless `apply`.
-#[utoipa::path(post, path = "/v1/tasks/maintenance", operation_id = "tasks_maintenance", params(WhoAsks),
+/// Close, reconcile and remove tasks that are due.
+///
+/// Without `apply`, only counts them. For operators only.
+#[utoipa::path(post, path = "/v1/tasks/maintenance", operation_id = "tasks_maintenance", params(RequesterParams),
     request_body = MaintenanceBody, responses(Replies<TasksReply>))]
 pub(super) async fn maintenance(
     caller: Caller,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(MaintenanceBody { apply }): Body<MaintenanceBody>,
 ) -> Answer {
-    caller.tasks(TasksRequest { apply, ..asks.of_tasks(Action::Maintenance) }).await
+    caller.tasks(TasksRequest { apply, ..params.of_tasks(Action::Maintenance) }).await
 }
 
-/// Discard all tasks and their notices, and nothing else; only said, unless `apply`.
-#[utoipa::path(post, path = "/v1/tasks/reset", operation_id = "tasks_reset", params(WhoAsks),
+/// Discard all tasks and their notices.
+///
+/// Without `apply`, only counts them. Runs and sessions stay. For operators only.
+#[utoipa::path(post, path = "/v1/tasks/reset", operation_id = "tasks_reset", params(RequesterParams),
     request_body = MaintenanceBody, responses(Replies<TasksReply>))]
 pub(super) async fn reset(
     caller: Caller,
-    Asks(asks): Asks<WhoAsks>,
+    QueryParams(params): QueryParams<RequesterParams>,
     Body(MaintenanceBody { apply }): Body<MaintenanceBody>,
 ) -> Answer {
-    caller.tasks(TasksRequest { apply, ..asks.of_tasks(Action::Reset) }).await
+    caller.tasks(TasksRequest { apply, ..params.of_tasks(Action::Reset) }).await
 }

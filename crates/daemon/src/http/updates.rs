@@ -1,9 +1,9 @@
-//! What happens in a session, as it happens: server-sent events. An entry that changes is told again under its number, so
-//! whoever was cut off begins with the last one that they have.
+//! Updates of a session as server-sent events. A changed entry is sent again under its number, so that a client can resume
+//! after a lost connection with the last entry that it has.
 
-use super::answer::Rejection;
-use super::answer::{Asks, Caller, Key};
-use super::query_params::asks;
+use super::extractors::Rejection;
+use super::extractors::{Caller, Key, QueryParams};
+use super::query_params::query_params;
 use crate::daemon::Daemon;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
@@ -25,107 +25,108 @@ use tenure_supervisor::sync::until;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How many entries are read at a time.
+/// Number of entries per read.
 const BATCH: usize = 200;
-/// How many bytes of them.
+/// Maximum number of bytes per read.
 const BYTES: u64 = 4 << 20;
-/// How often a quiet stream shows that it is alive.
-const ALIVE: Duration = Duration::from_secs(30);
+/// Interval of keep-alive messages on a quiet stream.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
-asks! {
-    /// Where the stream begins and ends, and who asks.
-    pub(super) struct UpdateAsks {
-        /// After this entry; without it, with what happens from now on.
+query_params! {
+    /// Query parameters of `GET /v1/sessions/{key}/updates`.
+    pub(super) struct UpdateParams {
+        /// Begin after this entry. The default is the newest entry.
         since: Option<u64>,
-        /// Until this turn has ended.
+        /// End when this turn has ended.
         turn: Option<String>,
-        /// Whether the caller sent the message of that turn and waits for its answer: once it has that, nobody else is told.
+        /// True if the caller sent the turn's message and waits for the answer. If it gets the answer, no notice is sent.
         foreground: Option<bool>,
     }
 }
 
-/// What happens in a session.
+/// Stream the updates of a session.
 #[utoipa::path(get, path = "/v1/sessions/{key}/updates", operation_id = "sessions_updates",
-    params(("key" = String, Path), UpdateAsks), responses(
+    params(("key" = String, Path), UpdateParams), responses(
     (status = 200, content_type = "text/event-stream", body = EntryJson),
     (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn updates(
     caller: Caller,
     Key(key): Key,
-    Asks(asks): Asks<UpdateAsks>,
+    QueryParams(params): QueryParams<UpdateParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
     let acting = Acting {
-        requester: asks.requester.as_deref(),
-        visibility: asks.visibility,
-        sandboxed: asks.sandboxed,
+        requester: params.requester.as_deref(),
+        visibility: params.visibility,
+        sandboxed: params.sandboxed,
     };
-    let is_caller = asks.foreground.unwrap_or(false);
+    let is_caller = params.foreground.unwrap_or(false);
     let key = caller.daemon.agents.follows((&key, is_caller), acting, &caller.who).await?;
-    let only: Option<TurnId> = asks.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+    let only: Option<TurnId> =
+        params.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     let sight = match &only {
         Some(turn) if is_caller => Some(caller.daemon.supervisor.about_to_see_turn(true, turn).await),
         Some(_) | None => None,
     };
-    // Before the look: what happens in between is told twice, not never.
-    let place = caller.daemon.supervisor.events.follow()?;
+    // Before the first read: updates in between are sent twice, not missed.
+    let permit = caller.daemon.supervisor.events.follow()?;
     let followed = caller.daemon.agents.follow_session(&key);
-    let at = match asks.since {
+    let at = match params.since {
         Some(at) => at,
         None => caller.daemon.agents.newest_entry(&key).await?,
     };
-    let watching = Watching {
+    let follower = SessionFollower {
         daemon: caller.daemon,
         key,
         only,
         followed,
         at,
-        told: None,
+        sent_turn: None,
         ready: VecDeque::new(),
         ends: false,
         sight,
-        _place: place,
+        _permit: permit,
     };
-    let stream = futures_util::stream::unfold(watching.begin().await?, async |mut watching| {
-        let event = watching.next().await?;
-        Some((Ok(event), watching))
+    let stream = futures_util::stream::unfold(follower.begin().await?, async |mut follower| {
+        let event = follower.next().await?;
+        Some((Ok(event), follower))
     });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)))
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)))
 }
 
-/// One client's place in a session.
-struct Watching {
+/// A client's position in the updates of a session.
+struct SessionFollower {
     daemon: Arc<Daemon>,
     key: SessionKey,
     /// The turn after whose end the stream ends.
     only: Option<TurnId>,
     followed: Followed,
-    /// The last entry that was told.
+    /// Number of the last sent entry.
     at: u64,
-    /// The last turn that was told, and how it was.
-    told: Option<(TurnId, TurnState)>,
+    /// The last sent turn and its state.
+    sent_turn: Option<(TurnId, TurnState)>,
     ready: VecDeque<Event>,
     ends: bool,
-    /// That the caller of the turn is about to see its end.
+    /// Marks the turn's end as seen.
     sight: Option<Sight>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Watching {
-    /// What there is at the beginning.
+impl SessionFollower {
+    /// Queues the entries and the turn that exist at the beginning.
     async fn begin(mut self) -> Result<Self, Refusal> {
-        self.catch_up().await?;
-        self.look_at_turn().await?;
+        self.queue_new_entries().await?;
+        self.queue_turn().await?;
         Ok(self)
     }
 
-    /// The next event; `None` once there will be none.
+    /// Returns the next event, or `None` at the end of the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
             if self.ends {
-                // More is wanted, so the end was taken.
+                // The connection asks for more, so the end was sent.
                 if let Some(sight) = self.sight.take() {
                     sight.seen().await;
                 }
@@ -134,20 +135,20 @@ impl Watching {
             let mut phase = self.daemon.supervisor.lifecycle.phase.subscribe();
             let update = tokio::select! {
                 update = self.followed.recv() => update,
-                // Whoever looks on comes back to the next daemon.
+                // The client reconnects to the next daemon.
                 () = until(&mut phase, |phase| *phase != Phase::Serving) => return None,
             };
-            let told = match update {
-                Ok(Update::Entries(numbers)) => self.tell(&numbers).await,
-                Ok(Update::Turn) | Err(RecvError::Lagged(_)) => self.catch_up_and_look().await,
+            let queued = match update {
+                Ok(Update::Entries(numbers)) => self.queue_entries(&numbers).await,
+                Ok(Update::Turn) | Err(RecvError::Lagged(_)) => self.queue_news().await,
                 Err(RecvError::Closed) => return None,
             };
-            told.ok()?;
+            queued.ok()?;
         }
     }
 
-    /// Tells the entries with these numbers: those that are known already, and all that are new.
-    async fn tell(&mut self, numbers: &[u64]) -> Result<(), Refusal> {
+    /// Queues changed entries with these numbers, and all new entries.
+    async fn queue_entries(&mut self, numbers: &[u64]) -> Result<(), Refusal> {
         for &number in numbers.iter().filter(|&&number| number <= self.at) {
             let page = self
                 .daemon
@@ -159,16 +160,16 @@ impl Watching {
                 page.entries.into_iter().map(|entry| entry_event(&tenure_agents::sessions::entry(entry))),
             );
         }
-        self.catch_up().await
+        self.queue_new_entries().await
     }
 
-    async fn catch_up_and_look(&mut self) -> Result<(), Refusal> {
-        self.catch_up().await?;
-        self.look_at_turn().await
+    async fn queue_news(&mut self) -> Result<(), Refusal> {
+        self.queue_new_entries().await?;
+        self.queue_turn().await
     }
 
-    /// Tells what is new.
-    async fn catch_up(&mut self) -> Result<(), Refusal> {
+    /// Queues all new entries.
+    async fn queue_new_entries(&mut self) -> Result<(), Refusal> {
         loop {
             let page = self
                 .daemon
@@ -186,8 +187,8 @@ impl Watching {
         }
     }
 
-    /// Tells how the turn is, if that is new.
-    async fn look_at_turn(&mut self) -> Result<(), Refusal> {
+    /// Queues the turn, if its state has changed.
+    async fn queue_turn(&mut self) -> Result<(), Refusal> {
         let turn = if let Some(only) = &self.only {
             self.daemon
                 .supervisor
@@ -203,14 +204,14 @@ impl Watching {
                 .turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES)
                 .await?;
             let newest = page.turns.into_iter().next();
-            // One that was over before is of no interest.
-            newest.filter(|turn| self.told.is_some() || turn.state == TurnState::Running)
+            // A turn that had ended before the stream began is not sent.
+            newest.filter(|turn| self.sent_turn.is_some() || turn.state == TurnState::Running)
         };
         let Some(turn) = turn else { return Ok(()) };
         let now = (turn.asked.id.clone(), turn.state);
-        if self.told.as_ref() != Some(&now) {
+        if self.sent_turn.as_ref() != Some(&now) {
             self.ends = self.only.is_some() && turn.state != TurnState::Running;
-            self.told = Some(now);
+            self.sent_turn = Some(now);
             self.ready.push_back(turn_event(&tenure_agents::sessions::shown(turn, BYTES)));
         }
         Ok(())

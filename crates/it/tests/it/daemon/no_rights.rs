@@ -30,7 +30,7 @@ fn said(install: &Install) -> String {
 fn assert_no_daemon_was_started(install: &Install) {
     let said = said(install);
     assert!(!install.state().join("daemon.lock").exists(), "there was a daemon: {said}");
-    let refused = "no daemon is started inside a run, because it would end with that run";
+    let refused = "the daemon cannot be started inside a run, because it would end with that run";
     assert_eq!(said.matches(refused).count(), 2, "{said}");
     assert_eq!(said.matches("code ").count(), 4, "{said}");
 }

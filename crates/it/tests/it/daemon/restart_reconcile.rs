@@ -58,7 +58,7 @@ fn a_daemon_that_cannot_list_its_runs_does_not_serve() {
     database.execute_batch("DROP INDEX runs_live").expect("an index");
     assert!(!fixture.tenure(&["daemon", "start"]).status.success());
     assert!(
-        fixture.log().contains("the recorded runs cannot be read, so none of them could be held"),
+        fixture.log().contains("the recorded runs cannot be read, so the daemon cannot hold them"),
         "{}",
         fixture.log()
     );

@@ -51,7 +51,7 @@ fn one_state_root_has_one_daemon() {
     let first = fixture.daemon().expect("a daemon");
     let second = fixture.tenure(&["daemon", "run"]);
     assert_eq!(second.code, Some(1), "{second:?}");
-    assert!(second.err.contains("one state root has one daemon"), "{second:?}");
+    assert!(second.err.contains("a state root has only one daemon"), "{second:?}");
     let run = fixture.play(&[], &["exit", "0"]);
     assert_eq!(fixture.wait(&run), Some(0), "the first one keeps serving");
     assert!(!first.is_dead());

@@ -172,7 +172,7 @@ fn a_process_of_a_run_cannot_speak_for_another_session() {
         let command = format!("{} mcp --session {session} </dev/null 2>&1; echo code $?", tenure().display());
         let reply = client.call("exec", &json!({"command": command}));
         let output = reply["output"].as_str().unwrap_or_default();
-        assert!(output.contains("cannot speak for session") && !output.contains("code 0"), "{reply}");
+        assert!(output.contains("cannot act as session") && !output.contains("code 0"), "{reply}");
     }
     let own = format!("{} mcp --session agent:main:7 </dev/null; echo code $?", tenure().display());
     assert_eq!(client.call("exec", &json!({"command": own}))["output"], "code 0\n");

@@ -128,14 +128,14 @@ named! {
 }
 
 /// Query parameters. Unknown names are refused.
-pub(super) struct Asks<T>(pub(super) T);
+pub(super) struct QueryParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for Asks<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for QueryParams<T> {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
         match Query::<T>::from_request_parts(parts, daemon).await {
-            Ok(Query(asks)) => Ok(Self(asks)),
+            Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => {
                 let why = rejection.body_text();
                 let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
@@ -146,9 +146,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for Asks<T> {
 }
 
 /// The client that sent the request.
-pub(super) struct Who(pub(super) Requester);
+pub(super) struct Identity(pub(super) Requester);
 
-impl FromRequestParts<Arc<Daemon>> for Who {
+impl FromRequestParts<Arc<Daemon>> for Identity {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Rejection> {
@@ -160,12 +160,12 @@ impl FromRequestParts<Arc<Daemon>> for Who {
 
 /// Marks of our own command line, accepted on the local socket only: whether it is the caller, and the run id that it
 /// chose.
-pub(super) struct FromCli {
+pub(super) struct CliMarks {
     pub(super) is_cli: bool,
     pub(super) run: Option<RunId>,
 }
 
-impl FromRequestParts<Arc<Daemon>> for FromCli {
+impl FromRequestParts<Arc<Daemon>> for CliMarks {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Infallible> {
@@ -188,7 +188,7 @@ impl FromRequestParts<Arc<Daemon>> for Caller {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
-        let Who(who) = Who::from_request_parts(parts, daemon).await?;
+        let Identity(who) = Identity::from_request_parts(parts, daemon).await?;
         let Extension(outflow) =
             Extension::from_request_parts(parts, daemon).await.map_err(Refusal::internal)?;
         Ok(Self { daemon: Arc::clone(daemon), who, outflow })

@@ -1,6 +1,6 @@
-//! Closing without losing the answer. A socket that is closed with unread bytes in it resets the connection, and the
-//! client loses an answer that it has not read yet. So a connection whose last request was not read whole is closed in
-//! two steps: the daemon stops writing, then reads and drops for a short time, until the client hangs up.
+//! LingeringStream close. Closing a socket with unread bytes resets the connection, and the client may lose a response that it
+//! has not read yet. So a connection whose last request was not read completely is closed in two steps: the daemon stops
+//! writing, then reads and discards for a short time, until the client closes its side.
 
 use axum::body::{Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// The longest wait for the client to hang up.
-const LINGER: Duration = Duration::from_secs(2);
+/// Maximum wait for the client to close its side.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Size of one read, in bytes.
 const PIECE: usize = 16 << 10;
 
@@ -72,28 +72,28 @@ impl HttpBody for RequestBody {
     }
 }
 
-/// A connection that is closed in two steps if something was left unread.
+/// A connection that is closed in two steps if it has unread bytes.
 #[derive(Debug)]
-pub(super) struct Lingering<S> {
+pub(super) struct LingeringStream<S> {
     stream: S,
     unread: Unread,
     /// Set once the daemon has stopped writing.
     until: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Lingering<S> {
+impl<S> LingeringStream<S> {
     pub(super) fn new(stream: S) -> (Self, Unread) {
         let unread = Unread::default();
         (Self { stream, unread: unread.clone(), until: None }, unread)
     }
 
-    /// The connection itself, for a protocol of its own.
+    /// Returns the connection itself, for another protocol.
     pub(super) fn into_inner(self) -> S {
         self.stream
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for LingeringStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -108,7 +108,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
         if !this.unread.get() {
             return Poll::Ready(Ok(()));
         }
-        let until = this.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let until = this.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER_TIMEOUT)));
         let mut piece = [0; PIECE];
         while until.as_mut().poll(context).is_pending() {
             let mut into = ReadBuf::new(&mut piece);
