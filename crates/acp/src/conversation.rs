@@ -69,7 +69,7 @@ impl Verb {
 
 /// A parsed request of an agent.
 #[derive(Debug, Clone)]
-pub enum Want {
+pub enum ParsedRequest {
     /// Ask for permission to run a tool.
     Permission(Box<RequestPermissionRequest>),
     /// Read a text file.
@@ -90,7 +90,7 @@ pub enum Want {
     Nothing(Error),
 }
 
-impl Want {
+impl ParsedRequest {
     /// Parses a request. An unknown or malformed one gets an error as its response, so that the agent can continue.
     pub fn read(method: &str, params: Option<&RawValue>) -> Self {
         let names = &CLIENT_METHOD_NAMES;
@@ -113,7 +113,7 @@ impl Want {
 
 /// A request of the agent.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct AgentRequest {
     /// The request's id, which the response repeats.
     pub id: RequestId,
     /// The protocol's method name.
@@ -124,10 +124,10 @@ pub struct Asked {
     pub at_ms: u64,
 }
 
-impl Asked {
+impl AgentRequest {
     /// Parses the request.
-    pub fn want(&self) -> Want {
-        Want::read(&self.method, self.params.as_deref())
+    pub fn want(&self) -> ParsedRequest {
+        ParsedRequest::read(&self.method, self.params.as_deref())
     }
 
     /// Returns the id of the run or the approval request that this request causes. It is derived from the request, so
@@ -144,11 +144,11 @@ impl Asked {
 
 /// The meaning of a message from the agent.
 #[derive(Debug)]
-pub enum Heard {
+pub enum Incoming {
     /// An update of the agent's session.
     Update(Box<SessionNotification>),
     /// A request.
-    Asked(Asked),
+    Request(AgentRequest),
     /// A response to a request of ours.
     Answered {
         /// The kind of our request.
@@ -159,12 +159,12 @@ pub enum Heard {
         answer: Result<Box<RawValue>, Error>,
     },
     /// A message that is ignored.
-    Ignored(Ignored),
+    IgnoreReason(IgnoreReason),
 }
 
 /// The reason why a message is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Ignored {
+pub enum IgnoreReason {
     /// A response to a request that was never sent, or that has its response already.
     #[error("response to request {0}, which is not open")]
     Unasked(RequestId),
@@ -186,7 +186,7 @@ pub enum Ignored {
 
 /// A request to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct OutgoingRequest {
     /// The request's id, which the response repeats.
     pub id: i64,
     /// The request as a line, with its newline.
@@ -200,7 +200,7 @@ pub struct Conversation {
     /// Our requests without a response.
     waiting: BTreeMap<i64, Verb>,
     /// The agent's requests without a response.
-    asked: BTreeMap<RequestId, Asked>,
+    asked: BTreeMap<RequestId, AgentRequest>,
 }
 
 impl Default for Conversation {
@@ -214,20 +214,20 @@ impl Conversation {
     pub fn resumed(
         last_id: i64,
         waiting: impl IntoIterator<Item = (i64, Verb)>,
-        asked: impl IntoIterator<Item = Asked>,
+        asked: impl IntoIterator<Item = AgentRequest>,
     ) -> Self {
         let asked = asked.into_iter().map(|one| (one.id.clone(), one)).collect();
         Self { next_id: last_id + 1, waiting: waiting.into_iter().collect(), asked }
     }
 
     /// Makes a request to the agent.
-    pub fn ask(&mut self, verb: Verb, params: &impl Serialize) -> Question {
+    pub fn ask(&mut self, verb: Verb, params: &impl Serialize) -> OutgoingRequest {
         let id = self.next_id;
         self.next_id += 1;
         self.waiting.insert(id, verb);
         let method = verb.method().to_owned();
         let line = Message::Request { id: RequestId::Number(id), method, params: Some(raw(params)) }.line();
-        Question { id, line }
+        OutgoingRequest { id, line }
     }
 
     /// Returns true if a request of this kind is open.
@@ -236,25 +236,25 @@ impl Conversation {
     }
 
     /// Returns the agent's open requests.
-    pub fn asked(&self) -> impl Iterator<Item = &Asked> {
+    pub fn asked(&self) -> impl Iterator<Item = &AgentRequest> {
         self.asked.values()
     }
 
     /// Takes a message that the agent sent at this time.
-    pub fn hear(&mut self, message: Message, at_ms: u64) -> Heard {
+    pub fn receive(&mut self, message: Message, at_ms: u64) -> Incoming {
         match message {
             Message::Request { id, method, params } => {
                 if self.asked.contains_key(&id) {
-                    return Heard::Ignored(Ignored::Repeated(id));
+                    return Incoming::IgnoreReason(IgnoreReason::Repeated(id));
                 }
-                let asked = Asked { id: id.clone(), method, params, at_ms };
+                let asked = AgentRequest { id: id.clone(), method, params, at_ms };
                 self.asked.insert(id, asked.clone());
-                Heard::Asked(asked)
+                Incoming::Request(asked)
             }
             Message::Response { id, answer } => {
                 match number(&id).and_then(|number| self.waiting.remove(&number).map(|verb| (number, verb))) {
-                    Some((id, verb)) => Heard::Answered { verb, id, answer },
-                    None => Heard::Ignored(Ignored::Unasked(id)),
+                    Some((id, verb)) => Incoming::Answered { verb, id, answer },
+                    None => Incoming::IgnoreReason(IgnoreReason::Unasked(id)),
                 }
             }
             Message::Notification { method, params } => notified(method, params.as_deref()),
@@ -283,13 +283,13 @@ fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-fn notified(method: String, params: Option<&RawValue>) -> Heard {
+fn notified(method: String, params: Option<&RawValue>) -> Incoming {
     if method != CLIENT_METHOD_NAMES.session_update {
-        return Heard::Ignored(Ignored::Unknown(method));
+        return Incoming::IgnoreReason(IgnoreReason::Unknown(method));
     }
     match parsed(params) {
-        Ok(update) => Heard::Update(Box::new(update)),
-        Err(why) => Heard::Ignored(Ignored::Malformed { method, why }),
+        Ok(update) => Incoming::Update(Box::new(update)),
+        Err(why) => Incoming::IgnoreReason(IgnoreReason::Malformed { method, why }),
     }
 }
 

@@ -11,9 +11,9 @@ use tenure_core::diff::{self, Line};
 use tenure_core::visible::{cut, plain_json, shell_line};
 
 /// Maximum length of one text in an approval request: a person decides by it.
-pub const WHOLE: usize = 256 << 10;
+pub const APPROVAL_TEXT: usize = 256 << 10;
 /// Maximum length of one text in the history: nobody decides by it.
-pub const TOLD: usize = 8 << 10;
+pub const HISTORY_TEXT: usize = 8 << 10;
 /// Maximum number of files, and of file changes, in the details.
 const FILES: usize = 50;
 
@@ -77,7 +77,7 @@ pub fn file_diff(path: String, old: &str, new: &str) -> FileDiff {
 /// Builds the text of an approval request: the agent's title, followed by the command unless the title is exactly that.
 /// A title that merely contains the command may say the opposite.
 pub fn headline(title: &str, details: &ToolDetails) -> String {
-    let title = cut(title, TOLD);
+    let title = cut(title, HISTORY_TEXT);
     match &details.command {
         Some(command) if title.trim_matches('`') != command.as_str() => format!("{title}: {command}"),
         _ => title.into_owned(),
@@ -180,7 +180,7 @@ mod tests {
     fn of_input(input: Value) -> ToolDetails {
         let mut fields = ToolCallUpdateFields::new();
         fields.raw_input = Some(input);
-        details(&fields, WHOLE)
+        details(&fields, APPROVAL_TEXT)
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         fields.content =
             Some(vec![Diff::new("/work/b", "one\nnew\n").old_text("one\nold\n".to_owned()).into()]);
         fields.raw_input = Some(json!({"file_path": "/work/c", "paths": ["/work/d"]}));
-        let details = details(&fields, WHOLE);
+        let details = details(&fields, APPROVAL_TEXT);
         assert_eq!(details.kind.as_deref(), Some("edit"));
         assert_eq!(details.paths, ["/work/a", "/work/b", "/work/c", "/work/d"]);
         assert_eq!(
@@ -229,10 +229,10 @@ mod tests {
     fn a_long_input_shows_that_it_is_cut_and_nothing_hides_in_it() {
         let mut fields = ToolCallUpdateFields::new();
         fields.raw_input = Some(json!({"command": format!("ls {}; touch X", " ".repeat(100_000))}));
-        let told = details(&fields, TOLD);
+        let told = details(&fields, HISTORY_TEXT);
         for text in [told.command.unwrap(), told.raw_input.unwrap()] {
             assert!(
-                text.len() < TOLD + 100 && text.contains(" bytes) …") && text.contains("touch X"),
+                text.len() < HISTORY_TEXT + 100 && text.contains(" bytes) …") && text.contains("touch X"),
                 "{text}"
             );
         }
@@ -260,7 +260,7 @@ mod tests {
             RequestPermissionRequest::new("s", ToolCallUpdate::new("t", ToolCallUpdateFields::new()), vec![]);
         assert!(complete(&mut asked, &call));
         assert_eq!(asked.tool_call.fields.title.as_deref(), Some("List the files"));
-        assert_eq!(details(&asked.tool_call.fields, WHOLE).command.as_deref(), Some("touch X"));
+        assert_eq!(details(&asked.tool_call.fields, APPROVAL_TEXT).command.as_deref(), Some("touch X"));
         assert!(!complete(&mut asked, &call));
     }
 }

@@ -5,16 +5,16 @@ mod replay_wait;
 mod requests;
 
 use crate::abilities::Abilities;
-use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
+use crate::conversation::{AgentRequest, Conversation, Incoming, ParsedRequest, Verb, cancel};
 use crate::details;
 use crate::handle::{Handle, Order};
 use crate::history::{History, Kind};
 use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
 use crate::message::{Message, NoMessage, raw};
 use crate::permission;
-use crate::recorded::{asked_before, id_text, params_before, write};
+use crate::record::{id_text, recorded_params, recorded_request, write};
 use crate::schema::{Error, ErrorCode, RequestId};
-use crate::stream::{LONGEST, Said, Stream};
+use crate::stream::{LONGEST, Stream, StreamItem};
 use replay_wait::ReplayWait;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
-use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
+use tenure_core::talk::{ConversationStep, HistoryChange, OpenConversation, RecordedRequest, SentRequest};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
@@ -58,7 +58,7 @@ struct RunningTurn {
 
 /// The step to record next.
 struct PendingStep {
-    step: Advance,
+    step: ConversationStep,
     /// The time at which the step is recorded; `None` if it is empty.
     due: Option<Instant>,
     /// The caller to wake once the step is recorded, because it ends the replay.
@@ -81,18 +81,18 @@ struct AgentRequests {
     /// The running tasks of the host that answer them.
     tasks: HashMap<RequestId, AbortHandle>,
     /// The permission requests that wait for a person.
-    questions: HashMap<RequestId, Asked>,
+    questions: HashMap<RequestId, AgentRequest>,
     /// The replies of the tasks.
     replies: JoinSet<(RequestId, Reply)>,
 }
 
 /// Resumes a recorded conversation, with the history of its running turn. Returns a handle, and the driver to spawn.
-pub fn go_on<H: Host>(
+pub fn resume<H: Host>(
     host: Arc<H>,
-    open: &OpenTalk,
+    open: &OpenConversation,
     history: History,
 ) -> (Handle, impl Future<Output = Over> + Send + use<H>) {
-    let asked: Vec<Asked> = open.asked.iter().filter_map(asked_before).collect();
+    let asked: Vec<AgentRequest> = open.asked.iter().filter_map(recorded_request).collect();
     let questions = open.questions.iter().filter_map(|line| line.asks.as_ref());
     let turn = questions.clone().find_map(|asks| asks.turn.clone());
     let verbs = questions.filter_map(|asks| Some((asks.id, Verb::of_word(&asks.verb)?)));
@@ -112,12 +112,12 @@ pub fn go_on<H: Host>(
         turn: RunningTurn { id: turn, is_cancelled: false },
         read_to: heard_to,
         pending: PendingStep {
-            step: Advance { heard_to, ..Advance::default() },
+            step: ConversationStep { heard_to, ..ConversationStep::default() },
             due: None,
             replay_waiter: None,
         },
         our_requests: OurRequests {
-            params: open.questions.iter().filter_map(params_before).collect(),
+            params: open.questions.iter().filter_map(recorded_params).collect(),
             callers: HashMap::new(),
             unclaimed: HashMap::new(),
         },
@@ -128,10 +128,10 @@ pub fn go_on<H: Host>(
         let mut writing = JoinSet::new();
         writing.spawn(write(Arc::clone(&driver.host), lines));
         for one in asked {
-            if matches!(one.want(), Want::Permission(_)) && driver.host.question(&one).is_some() {
+            if matches!(one.want(), ParsedRequest::Permission(_)) && driver.host.question(&one).is_some() {
                 driver.agent_requests.questions.insert(one.id.clone(), one.clone());
             }
-            driver.find(one);
+            driver.start_answer(one);
         }
         driver.drive(receiver).await
     };
@@ -146,7 +146,7 @@ impl<H: Host> Driver<H> {
             let quiet = self.replay.as_ref().and_then(|wait| wait.quiet_at);
             tokio::select! {
                 output = host.output(self.read_to) => match output {
-                    Output::Bytes { at, bytes } => self.hear(at, &bytes),
+                    Output::Bytes { at, bytes } => self.receive_bytes(at, &bytes),
                     Output::Until { at, is_lost } => {
                         if is_lost {
                             self.stream.gap();
@@ -168,7 +168,7 @@ impl<H: Host> Driver<H> {
                         let _ = self.record().await;
                         return Over;
                     };
-                    self.obey(order);
+                    self.handle_order(order);
                 }
                 Some(found) = self.agent_requests.replies.join_next() => {
                     // An aborted task's request is answered already.
@@ -186,20 +186,20 @@ impl<H: Host> Driver<H> {
     }
 
     /// Schedules the recording of the step: at once, or after a short delay with later messages.
-    fn is_due(&mut self, at_once: bool) {
+    fn schedule_record(&mut self, at_once: bool) {
         let now = Instant::now();
         let due = if at_once { now } else { now + GATHER };
         self.pending.due = Some(self.pending.due.map_or(due, |before| before.min(due)));
     }
 
-    fn hear(&mut self, at: u64, bytes: &[u8]) {
+    fn receive_bytes(&mut self, at: u64, bytes: &[u8]) {
         self.read_to = at + bytes.len() as u64;
         let mut said = Vec::new();
         self.stream.feed(at, bytes, |one| said.push(one));
-        for Said { what, cut_bytes, end } in said {
+        for StreamItem { what, cut_bytes, end } in said {
             match what {
                 Ok(messages) => {
-                    messages.into_iter().for_each(|message| self.hear_message(message, cut_bytes));
+                    messages.into_iter().for_each(|message| self.receive_message(message, cut_bytes));
                 }
                 Err(junk) if junk.why == NoMessage::TooLong => self.note_loss(&format!(
                     "a message of the agent is too long and was skipped: {} bytes",
@@ -212,32 +212,32 @@ impl<H: Host> Driver<H> {
     }
 
     /// Handles a message, of which `cut_bytes` bytes were left out. An incomplete request is refused without any effect.
-    fn hear_message(&mut self, message: Message, cut_bytes: u64) {
+    fn receive_message(&mut self, message: Message, cut_bytes: u64) {
         if cut_bytes > 0 {
             self.note_loss(&format!("a message of the agent is too long: {cut_bytes} bytes were left out"));
             if let Message::Request { id, method, .. } = message {
                 let why = format!("the request {method:?} is too long: the maximum is {LONGEST} bytes");
                 let answer = Err(Error::invalid_request().data(Value::String(why)));
                 self.pending.step.lines.push((Message::Response { id, answer }.line(), None));
-                return self.is_due(true);
+                return self.schedule_record(true);
             }
         }
-        let heard = self.conversation.hear(message, self.host.now_ms());
-        self.take(heard);
+        let heard = self.conversation.receive(message, self.host.now_ms());
+        self.handle_incoming(heard);
     }
 
     /// Adds a note to the history: part of the agent's output is lost.
     fn note_loss(&mut self, text: &str) {
         self.history.note(Kind::Note, json!({ "text": text, "lost": true }));
-        self.is_due(false);
+        self.schedule_record(false);
     }
 
-    fn take(&mut self, heard: Heard) {
+    fn handle_incoming(&mut self, heard: Incoming) {
         match heard {
-            Heard::Update(update) => {
+            Incoming::Update(update) => {
                 if self.abilities.updated(&update.update) {
                     self.pending.step.abilities = Some(self.abilities.text());
-                    self.is_due(false);
+                    self.schedule_record(false);
                 }
                 self.refuse_changed(&update.update);
                 // The history has the replayed entries already.
@@ -245,11 +245,11 @@ impl<H: Host> Driver<H> {
                     return;
                 }
                 if self.history.take(update.update) {
-                    self.is_due(false);
+                    self.schedule_record(false);
                 }
             }
-            Heard::Asked(mut asked) => {
-                if let Want::Permission(mut wanted) = asked.want() {
+            Incoming::Request(mut asked) => {
+                if let ParsedRequest::Permission(mut wanted) = asked.want() {
                     let call = self.history.call(&wanted.tool_call.tool_call_id);
                     if call.is_some_and(|call| details::complete(&mut wanted, call)) {
                         asked.params = Some(raw(&*wanted));
@@ -260,26 +260,26 @@ impl<H: Host> Driver<H> {
                     }
                     self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
                 }
-                self.pending.step.asked.push(AskedOfUs {
+                self.pending.step.asked.push(RecordedRequest {
                     id: id_text(&asked.id),
                     method: asked.method,
                     params: asked.params.map(|params| params.get().to_owned()),
                     at_ms: asked.at_ms,
                 });
-                self.is_due(true);
+                self.schedule_record(true);
             }
-            Heard::Answered { id, answer, verb } => {
+            Incoming::Answered { id, answer, verb } => {
                 self.turn.is_cancelled &= verb != Verb::Prompt;
-                self.learn(verb, id, &answer);
+                self.update_abilities(verb, id, &answer);
                 self.pending.step.answers.push((id, answer_text(&answer)));
-                self.is_due(true);
+                self.schedule_record(true);
             }
-            Heard::Ignored(_) => {}
+            Incoming::IgnoreReason(_) => {}
         }
     }
 
     /// Updates the abilities and the session's id from a response.
-    fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
+    fn update_abilities(&mut self, verb: Verb, id: i64, answer: &Answer) {
         let asked = self.our_requests.params.remove(&id);
         let result = match answer {
             Ok(result) => result,
@@ -308,7 +308,7 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn handle_order(&mut self, order: Order) {
         match order {
             Order::Ask { verb, params, turn, told, reply } => {
                 if verb == Verb::LoadSession {
@@ -329,9 +329,12 @@ impl<H: Host> Driver<H> {
                     self.our_requests.params.insert(question.id, params);
                 }
                 let verb = verb.word();
-                self.pending.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
+                self.pending
+                    .step
+                    .lines
+                    .push((question.line, Some(SentRequest { id: question.id, verb, turn })));
                 self.our_requests.callers.insert(question.id, reply);
-                self.is_due(true);
+                self.schedule_record(true);
             }
             Order::Await { id, reply } => match self.our_requests.unclaimed.remove(&id) {
                 Some(text) => drop(reply.send(answer_of(&text))),
@@ -341,9 +344,9 @@ impl<H: Host> Driver<H> {
                 self.pending.step.lines.push((cancel(&session), None));
                 self.turn.is_cancelled = self.conversation.waits_for(Verb::Prompt);
                 for id in self.agent_requests.tasks.keys().cloned().collect::<Vec<_>>() {
-                    self.give_up(&id);
+                    self.cancel_permission(&id);
                 }
-                self.is_due(true);
+                self.schedule_record(true);
             }
             Order::AwaitReplay { recorded, reply } => self.await_replay(recorded, reply),
             Order::NoteBadLoad => self.note_bad_load(),
@@ -358,15 +361,15 @@ impl<H: Host> Driver<H> {
         self.pending.step.told = changes
             .into_iter()
             .map(|change| match change.number {
-                Some(number) => Told::Again { number, body: change.body.to_string() },
-                None => Told::New {
+                Some(number) => HistoryChange::Again { number, body: change.body.to_string() },
+                None => HistoryChange::New {
                     turn: turn.clone(),
                     kind: change.kind.word().to_owned(),
                     body: change.body.to_string(),
                 },
             })
             .collect();
-        let next = Advance { heard_to: self.pending.step.heard_to, ..Advance::default() };
+        let next = ConversationStep { heard_to: self.pending.step.heard_to, ..ConversationStep::default() };
         let step = std::mem::replace(&mut self.pending.step, next);
         let done = self.host.record(step.clone()).await?;
         self.history.recorded(done.numbers);
@@ -375,8 +378,8 @@ impl<H: Host> Driver<H> {
             let _ = self.writer.send((at, line));
         }
         for asked in step.asked.iter().filter(|asked| !step.answered.contains(&asked.id)) {
-            if let Some(asked) = asked_before(asked) {
-                self.find(asked);
+            if let Some(asked) = recorded_request(asked) {
+                self.start_answer(asked);
             }
         }
         if let Some(waiter) = self.pending.replay_waiter.take() {

@@ -68,14 +68,14 @@ pub struct Change {
 
 /// An entry that may change.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenEntry {
     number: Option<u64>,
     changed: bool,
-    what: What,
+    what: Content,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum Content {
     Text {
         kind: Kind,
         text: String,
@@ -93,7 +93,7 @@ enum What {
     },
 }
 
-impl What {
+impl Content {
     fn kind(&self) -> Kind {
         match self {
             Self::Text { kind, .. } | Self::Other { kind, .. } => *kind,
@@ -130,7 +130,7 @@ impl What {
 /// The entries of a turn that can still change, or are not recorded yet.
 #[derive(Debug, Default)]
 pub struct History {
-    open: Vec<Open>,
+    open: Vec<OpenEntry>,
 }
 
 impl History {
@@ -138,13 +138,13 @@ impl History {
     pub fn resumed<'a>(recorded: impl IntoIterator<Item = (u64, &'a str, &'a str)>) -> Self {
         let open = recorded.into_iter().filter_map(|(number, kind, body)| {
             let what = match kind {
-                "tool" => What::Tool(serde_json::from_str(body).ok()?),
-                "plan" => What::Plan(serde_json::from_str(body).ok()?),
-                "permission" => What::Permission(serde_json::from_str(body).ok()?),
-                "usage" => What::Usage(serde_json::from_str(body).ok()?),
+                "tool" => Content::Tool(serde_json::from_str(body).ok()?),
+                "plan" => Content::Plan(serde_json::from_str(body).ok()?),
+                "permission" => Content::Permission(serde_json::from_str(body).ok()?),
+                "usage" => Content::Usage(serde_json::from_str(body).ok()?),
                 _ => return None,
             };
-            Some(Open { number: Some(number), changed: false, what })
+            Some(OpenEntry { number: Some(number), changed: false, what })
         });
         Self { open: open.filter(|open| !open.what.is_settled()).collect() }
     }
@@ -159,14 +159,14 @@ impl History {
             SessionUpdate::ToolCallUpdate(update) => self.tool_update(update),
             SessionUpdate::Plan(plan) => {
                 let body = json!({ "entries": plan.entries });
-                self.replace(|what| matches!(what, What::Plan(_)), What::Plan(body));
+                self.replace(|what| matches!(what, Content::Plan(_)), Content::Plan(body));
             }
             SessionUpdate::CurrentModeUpdate(mode) => {
                 self.note(Kind::Mode, json!({ "mode": mode.current_mode_id }));
             }
             SessionUpdate::UsageUpdate(usage) => {
                 let body = json!({ "used": usage.used, "size": usage.size, "cost": usage.cost });
-                self.replace(|what| matches!(what, What::Usage(_)), What::Usage(body));
+                self.replace(|what| matches!(what, Content::Usage(_)), Content::Usage(body));
             }
             SessionUpdate::Notice(notice) => {
                 let body =
@@ -182,8 +182,8 @@ impl History {
     /// Begins another turn, with a plan and a usage entry of its own.
     pub fn next_turn(&mut self) {
         for open in &mut self.open {
-            if matches!(open.what, What::Plan(_) | What::Usage(_)) {
-                open.what = What::Other { kind: open.what.kind(), body: open.what.body() };
+            if matches!(open.what, Content::Plan(_) | Content::Usage(_)) {
+                open.what = Content::Other { kind: open.what.kind(), body: open.what.body() };
             }
         }
         self.settle_texts();
@@ -192,21 +192,20 @@ impl History {
     /// Adds an entry that does not change.
     pub fn note(&mut self, kind: Kind, body: Value) {
         self.settle_texts();
-        self.open.push(Open { number: None, changed: true, what: What::Other { kind, body } });
+        self.open.push(OpenEntry { number: None, changed: true, what: Content::Other { kind, body } });
     }
 
     /// Adds a permission request; `request` in its body is the request's id.
     pub fn asks(&mut self, body: Value) {
         self.settle_texts();
-        self.open.push(Open { number: None, changed: true, what: What::Permission(body) });
+        self.open.push(OpenEntry { number: None, changed: true, what: Content::Permission(body) });
     }
 
     /// Adds the answer to a permission request.
     pub fn permitted(&mut self, request: &str, how: Value) {
-        let of_request =
-            |open: &&mut Open| matches!(&open.what, What::Permission(body) if body["request"] == request);
+        let of_request = |open: &&mut OpenEntry| matches!(&open.what, Content::Permission(body) if body["request"] == request);
         match (self.open.iter_mut().find(of_request), how) {
-            (Some(Open { changed, what: What::Permission(body), .. }), Value::Object(how)) => {
+            (Some(OpenEntry { changed, what: Content::Permission(body), .. }), Value::Object(how)) => {
                 if let Some(body) = body.as_object_mut() {
                     body.extend(how);
                 }
@@ -220,7 +219,7 @@ impl History {
     /// Returns the last report of an unfinished tool call.
     pub fn call(&self, id: &ToolCallId) -> Option<&ToolCall> {
         self.open.iter().find_map(|open| match &open.what {
-            What::Tool(call) if call.tool_call_id == *id => Some(&**call),
+            Content::Tool(call) if call.tool_call_id == *id => Some(&**call),
             _ => None,
         })
     }
@@ -248,8 +247,9 @@ impl History {
             return self.note(kind, json!({ "content": shortened(&chunk.content) }));
         };
         let id = chunk.message_id;
-        if let Some(Open { changed, what: What::Text { kind: of, text, message, grows: true }, .. }) =
-            self.open.iter_mut().find(|open| matches!(open.what, What::Text { grows: true, .. }))
+        if let Some(OpenEntry {
+            changed, what: Content::Text { kind: of, text, message, grows: true }, ..
+        }) = self.open.iter_mut().find(|open| matches!(open.what, Content::Text { grows: true, .. }))
             && *of == kind
             && *message == id
             && text.len() < TEXT
@@ -259,15 +259,15 @@ impl History {
             return;
         }
         self.settle_texts();
-        let what = What::Text { kind, text: piece.text, message: id, grows: true };
-        self.open.push(Open { number: None, changed: true, what });
+        let what = Content::Text { kind, text: piece.text, message: id, grows: true };
+        self.open.push(OpenEntry { number: None, changed: true, what });
     }
 
     fn tool(&mut self, call: ToolCall) {
         self.settle_texts();
         let id = call.tool_call_id.clone();
-        let call = What::Tool(Box::new(cut(call)));
-        self.replace(|what| matches!(what, What::Tool(call) if call.tool_call_id == id), call);
+        let call = Content::Tool(Box::new(cut(call)));
+        self.replace(|what| matches!(what, Content::Tool(call) if call.tool_call_id == id), call);
     }
 
     /// Updates a tool call. An unknown one begins with its update.
@@ -275,7 +275,7 @@ impl History {
         self.settle_texts();
         let id = update.tool_call_id;
         for open in &mut self.open {
-            if let What::Tool(call) = &mut open.what
+            if let Content::Tool(call) = &mut open.what
                 && call.tool_call_id == id
             {
                 call.update(update.fields);
@@ -290,17 +290,17 @@ impl History {
     }
 
     /// Replaces the entry for which `is_same` is true; adds one if there is none.
-    fn replace(&mut self, is_same: impl Fn(&What) -> bool, what: What) {
+    fn replace(&mut self, is_same: impl Fn(&Content) -> bool, what: Content) {
         match self.open.iter_mut().find(|open| is_same(&open.what)) {
             Some(open) => (open.what, open.changed) = (what, true),
-            None => self.open.push(Open { number: None, changed: true, what }),
+            None => self.open.push(OpenEntry { number: None, changed: true, what }),
         }
     }
 
     /// Ends the growing text: another entry follows it.
     fn settle_texts(&mut self) {
         for open in &mut self.open {
-            if let What::Text { grows, .. } = &mut open.what {
+            if let Content::Text { grows, .. } = &mut open.what {
                 *grows = false;
             }
         }

@@ -1,13 +1,13 @@
 //! The driver's access to the adapter's process and its record.
 
-use crate::conversation::Asked;
+use crate::conversation::AgentRequest;
 use crate::message::raw;
 use crate::schema::Error;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::future::Future;
 use tenure_core::ids::RunId;
-use tenure_core::talk::{Advance, Advanced, Line};
+use tenure_core::talk::{ConversationStep, Line, RecordedStep};
 
 /// The result or the error of a request, in either direction.
 pub type Answer = Result<Box<RawValue>, Error>;
@@ -53,24 +53,24 @@ pub enum Output {
     Over,
 }
 
-/// One adapter's process and its record.
+/// An adapter's process and its record.
 pub trait Host: Send + Sync + 'static {
     /// Returns the adapter's output from this offset; waits until there is some. Cancel-safe.
     fn output(&self, from: u64) -> impl Future<Output = Output> + Send;
     /// Returns the offset up to which the adapter's stdin was accepted.
     fn input_taken(&self) -> impl Future<Output = Result<u64, Over>> + Send;
     /// Writes a line to the adapter's stdin at this offset. Bytes that were accepted before are not written again.
-    fn give(&self, at: u64, line: String) -> impl Future<Output = Result<(), Over>> + Send;
+    fn write_line(&self, at: u64, line: String) -> impl Future<Output = Result<(), Over>> + Send;
     /// Returns the recorded lines from this stdin offset on.
     fn lines_from(&self, at: u64) -> impl Future<Output = Result<Vec<Line>, Over>> + Send;
     /// Records a step.
-    fn record(&self, step: Advance) -> impl Future<Output = Result<Advanced, Over>> + Send;
+    fn record(&self, step: ConversationStep) -> impl Future<Output = Result<RecordedStep, Over>> + Send;
     /// Answers a request of the agent. This may take as long as a person takes.
-    fn answer(&self, asked: Asked) -> impl Future<Output = Reply> + Send;
+    fn answer(&self, asked: AgentRequest) -> impl Future<Output = Reply> + Send;
     /// Returns the id of the approval request for a request of the agent, if a person is asked about it.
-    fn question(&self, asked: &Asked) -> Option<RunId>;
+    fn question(&self, asked: &AgentRequest) -> Option<RunId>;
     /// Withdraws the approval request: the agent changed its tool call and was refused.
-    fn withdraw(&self, _asked: &Asked) {}
+    fn withdraw(&self, _asked: &AgentRequest) {}
     /// Returns the time, in Unix milliseconds.
     fn now_ms(&self) -> u64;
 }

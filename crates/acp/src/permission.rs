@@ -1,6 +1,6 @@
-//! What an agent may do that asks before it does something. One pure decision; that it was made is in the history.
+//! Decides an agent's permission requests. A pure function; the history records its decisions.
 
-use crate::details::{TOLD, details};
+use crate::details::{HISTORY_TEXT, details};
 use crate::schema::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, SelectedPermissionOutcome, ToolKind,
@@ -11,20 +11,20 @@ use tenure_core::ids::RunId;
 use tenure_core::session::Permissions;
 use tenure_core::visible;
 
-/// What is answered.
+/// The decision on a permission request.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// This option.
+    /// Choose this option.
     Choose(PermissionOptionId),
-    /// None of them: nothing that is offered says it.
+    /// Choose none: no offered option fits.
     Cancel,
-    /// What somebody says.
+    /// Ask a person.
     Ask,
 }
 
 impl Decision {
-    /// The answer; none as long as somebody is asked.
+    /// Returns the protocol's outcome; `None` if a person is to be asked.
     pub fn outcome(&self) -> Option<RequestPermissionOutcome> {
         match self {
             Self::Choose(option) => {
@@ -36,8 +36,8 @@ impl Decision {
     }
 }
 
-/// What a request for permission is answered. A turn that is being cancelled permits nothing: the protocol wants its
-/// requests cancelled.
+/// Decides a permission request by the policy. While its turn is being cancelled, the protocol requires that it is
+/// cancelled.
 pub fn decide(policy: Permissions, asked: &RequestPermissionRequest, is_cancelled: bool) -> Decision {
     if is_cancelled {
         return Decision::Cancel;
@@ -50,12 +50,12 @@ pub fn decide(policy: Permissions, asked: &RequestPermissionRequest, is_cancelle
     }
 }
 
-/// What is told of a request for permission, before it is answered.
+/// Returns the history's entry about a permission request without its answer.
 pub fn told(request: &str, asked: &RequestPermissionRequest, question: Option<&RunId>) -> Value {
     let options = offered(asked);
     let tool = &asked.tool_call;
-    let title = tool.fields.title.as_deref().unwrap_or("something that it does not name");
-    let (title, details) = (visible::cut(title, TOLD), details(&tool.fields, TOLD));
+    let title = tool.fields.title.as_deref().unwrap_or("an unnamed tool");
+    let (title, details) = (visible::cut(title, HISTORY_TEXT), details(&tool.fields, HISTORY_TEXT));
     let mut told = json!({
         "request": request, "tool": title, "toolCallId": tool.tool_call_id, "details": details, "options": options,
     });
@@ -65,7 +65,7 @@ pub fn told(request: &str, asked: &RequestPermissionRequest, question: Option<&R
     told
 }
 
-/// What an agent offers as answers.
+/// Returns the options that the agent offers.
 pub fn offered(asked: &RequestPermissionRequest) -> Vec<PermissionJson> {
     let word = |kind: PermissionOptionKind| match serde_json::to_value(kind) {
         Ok(Value::String(word)) => word,
@@ -79,19 +79,19 @@ pub fn offered(asked: &RequestPermissionRequest) -> Vec<PermissionJson> {
     asked.options.iter().map(one).collect()
 }
 
-/// What somebody said, by the option's id. One that is not offered is no answer.
+/// Returns the decision for an option's id; `None` if the agent does not offer it.
 pub fn chosen(asked: &RequestPermissionRequest, option: &str) -> Option<Decision> {
     let offered = asked.options.iter().find(|offered| &*offered.option_id.0 == option)?;
     Some(Decision::Choose(offered.option_id.clone()))
 }
 
-/// Whether a tool of this kind changes nothing, here or elsewhere. One that does not say may do anything.
+/// Returns true if a tool of this kind changes nothing, here or elsewhere. A tool without a kind may do anything.
 fn only_looks(kind: Option<ToolKind>) -> bool {
     matches!(kind, Some(ToolKind::Read | ToolKind::Search | ToolKind::Think))
 }
 
 fn allow(options: &[PermissionOption]) -> Decision {
-    // Once is enough: what is asked again is allowed again, and what the agent remembers nobody can take back.
+    // Once is enough: a later request is allowed again, and an agent's memory of "always" cannot be revoked.
     first(options, &[PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways])
 }
 
@@ -99,7 +99,7 @@ fn refuse(options: &[PermissionOption]) -> Decision {
     first(options, &[PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways])
 }
 
-/// The first option of the first kind that is offered. Agents offer several of a kind: the first is the plainest.
+/// Chooses the first option of the first kind that is offered. Of several options of a kind, the first is the plainest.
 fn first(options: &[PermissionOption], kinds: &[PermissionOptionKind]) -> Decision {
     let of = |kind: &PermissionOptionKind| options.iter().find(|offered| offered.kind == *kind);
     kinds.iter().find_map(of).map_or(Decision::Cancel, |offered| Decision::Choose(offered.option_id.clone()))

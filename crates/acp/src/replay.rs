@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// The number of messages that are compared at most.
 const COMPARED: usize = 500;
 
-/// One message of a conversation, without its whitespace: agents cut and pad texts in their own way.
+/// A message of a conversation, without its whitespace: agents cut and pad texts in their own way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Message {
     of_user: bool,

@@ -1,32 +1,32 @@
-//! Finds the messages in what an adapter prints: JSON, a message a line. Each has the place where it ends, so that whoever
-//! goes on later begins after the last one that was handled. What is no message is passed on as what it is.
+//! Finds the messages in an adapter's stdout: one JSON message per line. Each has its end offset, so that the next daemon
+//! continues after the last handled one. Other lines are returned as junk.
 
 mod cut;
 
 use crate::message::{Message, NoMessage};
 
-/// The longest line that is read whole. A file of a few megabytes fits. Of a longer one the middle is left out.
+/// The longest line that is read whole; a file of a few megabytes fits. The middle of a longer line is left out.
 pub const LONGEST: usize = 16 << 20;
 /// Number of bytes kept of the end of such a line.
 const TAIL: usize = 64 << 10;
-/// How much of a line that is no message is shown.
+/// Maximum length of the text of a junk line.
 const SHOWN: usize = 200;
 
-/// Something on a line, and where the line ends.
+/// A line, and its end.
 #[derive(Debug)]
-pub struct Said {
-    /// What.
+pub struct StreamItem {
+    /// Its messages.
     pub what: Result<Vec<Message>, Junk>,
     /// Number of bytes left out in the middle.
     pub cut_bytes: u64,
-    /// The offset after its end.
+    /// The offset after the line.
     pub end: u64,
 }
 
 /// A line that is no message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Junk {
-    /// Why not.
+    /// The reason.
     pub why: NoMessage,
     /// Its beginning.
     pub text: String,
@@ -54,25 +54,25 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// One that takes lines of so many bytes.
+    /// Creates a stream with this maximum length of a line.
     pub fn new(longest: usize) -> Self {
         Self { held: Vec::new(), tail: Vec::new(), longest, length: 0, has_gap: false }
     }
 
-    /// Takes the bytes that stand at this offset; hands on every line that ends in them. Empty lines say nothing.
-    pub fn feed(&mut self, at: u64, bytes: &[u8], mut said: impl FnMut(Said)) {
+    /// Takes the bytes at this offset, and passes every line that ends in them to `said`. Skips empty lines.
+    pub fn feed(&mut self, at: u64, bytes: &[u8], mut said: impl FnMut(StreamItem)) {
         let mut from = 0;
         while let Some(length) = bytes[from..].iter().position(|&byte| byte == b'\n') {
             self.hold(&bytes[from..from + length]);
             from += length + 1;
             if let Some((what, cut_bytes)) = self.line() {
-                said(Said { what, cut_bytes, end: at + from as u64 });
+                said(StreamItem { what, cut_bytes, end: at + from as u64 });
             }
         }
         self.hold(&bytes[from..]);
     }
 
-    /// Some bytes are not there any more: the line that they were in is lost, and so is what was held of it.
+    /// Notes that bytes are missing: the line that they were in is lost.
     pub fn gap(&mut self) {
         self.held.clear();
         self.tail.clear();
@@ -88,13 +88,13 @@ impl Stream {
         let (held, beyond) = part.split_at(part.len().min(room));
         self.held.extend_from_slice(held);
         self.tail.extend_from_slice(&beyond[beyond.len().saturating_sub(TAIL)..]);
-        // Now and then, so that not every byte moves the others.
+        // Rarely, so that not every byte moves the others.
         if self.tail.len() > 4 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
         }
     }
 
-    /// The line that has just ended, and how much of it was left out.
+    /// Returns the line that has just ended, and the number of bytes left out of it.
     fn line(&mut self) -> Option<(Result<Vec<Message>, Junk>, u64)> {
         let (line, tail) = (std::mem::take(&mut self.held), std::mem::take(&mut self.tail));
         let length = std::mem::take(&mut self.length);

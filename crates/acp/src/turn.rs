@@ -1,45 +1,45 @@
-//! How a turn ended, by what the agent answered. An agent that never answers is ended by a clock of our own, elsewhere.
+//! Reads the response to a prompt: how its turn ended. The silence limit for an agent that never responds is elsewhere.
 
 use crate::schema::{Error, PromptResponse, StopReason};
 use serde_json::value::RawValue;
 use tenure_core::session::Stop;
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Over {
-    /// The agent said what it had to say.
+pub enum TurnResult {
+    /// The agent is done.
     Done,
     /// The agent stopped before it was done, for this reason.
     Cut(Stop, &'static str),
-    /// The agent will not do it.
+    /// The agent refuses the prompt.
     Refused,
-    /// Somebody had it ended.
+    /// The turn was cancelled.
     Cancelled,
-    /// The agent says that something went wrong.
+    /// The agent reports an error.
     Failed(String),
 }
 
-/// What the answer to a prompt says.
-pub fn over(answer: Result<&RawValue, &Error>) -> Over {
+/// Reads the response to a prompt.
+pub fn turn_result(answer: Result<&RawValue, &Error>) -> TurnResult {
     let response = match answer {
         Ok(result) => serde_json::from_str::<PromptResponse>(result.get()),
-        Err(error) => return Over::Failed(said(error)),
+        Err(error) => return TurnResult::Failed(error_text(error)),
     };
     match response.map(|response| response.stop_reason) {
-        Ok(StopReason::MaxTokens) => Over::Cut(Stop::MaxTokens, "it has used up its tokens"),
+        Ok(StopReason::MaxTokens) => TurnResult::Cut(Stop::MaxTokens, "it has used up its tokens"),
         Ok(StopReason::MaxTurnRequests) => {
-            Over::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn")
+            TurnResult::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn")
         }
-        Ok(StopReason::Refusal) => Over::Refused,
-        Ok(StopReason::Cancelled) => Over::Cancelled,
-        // `end_turn`; of a reason of a later version, only that the agent is done is known.
-        Ok(_) => Over::Done,
-        Err(error) => Over::Failed(format!("its answer is not understood: {error}")),
+        Ok(StopReason::Refusal) => TurnResult::Refused,
+        Ok(StopReason::Cancelled) => TurnResult::Cancelled,
+        // `end_turn`, or a reason of a later version of the protocol.
+        Ok(_) => TurnResult::Done,
+        Err(error) => TurnResult::Failed(format!("its response is invalid: {error}")),
     }
 }
 
-/// An error in the agent's words.
-pub fn said(error: &Error) -> String {
+/// Returns an error in the agent's words.
+pub fn error_text(error: &Error) -> String {
     match &error.data {
         Some(serde_json::Value::String(more)) => format!("{}: {more}", error.message),
         Some(serde_json::Value::Object(fields)) => {
@@ -56,36 +56,36 @@ mod tests {
     use crate::message::raw;
     use serde_json::json;
 
-    fn of(value: &serde_json::Value) -> Over {
-        over(Ok(&raw(value)))
+    fn of(value: &serde_json::Value) -> TurnResult {
+        turn_result(Ok(&raw(value)))
     }
 
     #[test]
     fn every_reason_to_stop_is_told_apart() {
         for (reason, expected) in [
-            ("end_turn", Over::Done),
-            ("max_tokens", Over::Cut(Stop::MaxTokens, "it has used up its tokens")),
+            ("end_turn", TurnResult::Done),
+            ("max_tokens", TurnResult::Cut(Stop::MaxTokens, "it has used up its tokens")),
             (
                 "max_turn_requests",
-                Over::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn"),
+                TurnResult::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn"),
             ),
-            ("refusal", Over::Refused),
-            ("cancelled", Over::Cancelled),
+            ("refusal", TurnResult::Refused),
+            ("cancelled", TurnResult::Cancelled),
         ] {
             assert_eq!(of(&json!({"stopReason": reason})), expected);
         }
-        assert!(matches!(of(&json!({"stopped": true})), Over::Failed(_)));
-        assert!(matches!(of(&json!(null)), Over::Failed(_)));
+        assert!(matches!(of(&json!({"stopped": true})), TurnResult::Failed(_)));
+        assert!(matches!(of(&json!(null)), TurnResult::Failed(_)));
     }
 
     #[test]
     fn an_error_is_told_in_the_agents_words() {
         let error = |data: serde_json::Value| Error::new(-32603, "Internal error").data(data);
         assert_eq!(
-            over(Err(&error(json!({"details": "no credit"})))),
-            Over::Failed("Internal error: no credit".to_owned())
+            turn_result(Err(&error(json!({"details": "no credit"})))),
+            TurnResult::Failed("Internal error: no credit".to_owned())
         );
-        assert_eq!(said(&error(json!("overloaded"))), "Internal error: overloaded");
-        assert_eq!(said(&error(json!({"other": 1}))), "Internal error");
+        assert_eq!(error_text(&error(json!("overloaded"))), "Internal error: overloaded");
+        assert_eq!(error_text(&error(json!({"other": 1}))), "Internal error");
     }
 }

@@ -13,23 +13,23 @@
 //! anywhere reads the same bytes again, or writes the same lines again at their offsets, and the keeper takes only what
 //! it does not have. The turn waits for the prompt's answer, which is stored with its request.
 
+pub(crate) mod acp_turn;
 pub(crate) mod adapter;
+pub(crate) mod adapter_join;
 pub(crate) mod adapter_start;
 pub(crate) mod adapter_stop;
 pub(crate) mod drain_ended;
 pub(crate) mod files;
 pub(crate) mod host;
-pub(crate) mod joining;
 pub(crate) mod permission;
 pub(crate) mod query;
 pub(crate) mod requests;
 pub(crate) mod silence;
 pub(crate) mod terminals;
-pub(crate) mod turn;
 pub(crate) mod turn_result;
 pub(crate) mod updates;
 pub(crate) mod write_grants;
 
 pub(crate) use adapter::Adapters;
 pub use adapter_stop::watch_adapters;
-pub use updates::{Followed, Update};
+pub use updates::{Update, UpdateReceiver};

@@ -8,31 +8,31 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
-mod adapter;
-mod agent;
+mod adapter_description;
+mod agent_config;
+mod agent_description;
 mod agents;
-mod describe;
+mod description_layers;
 mod environment;
 #[cfg(test)]
 mod fixture;
-mod layers;
 mod lines;
-mod reader;
+mod output_reader;
 mod rule;
 mod session;
 pub mod sessions;
 mod template;
-mod turn;
+mod turn_command;
 
-pub use adapter::{Adapter, adapters};
-pub use agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal, TurnLimits};
+pub use adapter_description::{Adapter, adapters};
+pub use agent_config::agents;
+pub use agent_description::{Agent, Output, PromptChannel, Read, Silence, Span, Terminal, TurnLimits};
 pub use agents::Agents;
-pub use describe::agents;
+pub use description_layers::{BUILT_IN, Described};
 pub use environment::Environment;
-pub use layers::{BUILT_IN, Described};
-pub use reader::{Answer, Event, LINE_BYTES, Reader, Told, Untold, Usage};
+pub use output_reader::{Answer, Event, LINE_BYTES, NoContent, OutputSummary, Reader, Usage};
 pub use rule::Rule;
 pub use session::{AgentSession, BadAgentSession};
 pub use template::{Argument, Template};
 pub use tenure_settings::described::BadTable as BadAgent;
-pub use turn::{ARGUMENT_BYTES, Planned, Refused, Turn, turn};
+pub use turn_command::{ARGUMENT_BYTES, BadTurn, Turn, TurnCommand, turn};

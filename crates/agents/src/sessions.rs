@@ -14,31 +14,31 @@
 //! it ends their runs, from the bottom. A new daemon continues with marked sessions. The process of an imported session
 //! is ended only if the legacy rules verify it (`legacy_close`).
 
-pub(crate) mod answer;
 pub(crate) mod authorize;
 pub(crate) mod call;
 pub(crate) mod caller_env;
 pub(crate) mod cli_turn;
-pub(crate) mod closing;
-pub(crate) mod granting;
+pub(crate) mod cli_turn_result;
+pub(crate) mod close;
 pub mod legacy_close;
 pub(crate) mod pending_closes;
+pub(crate) mod permission_limit;
 pub(crate) mod query;
 pub(crate) mod send;
 pub(crate) mod settings;
-pub(crate) mod spawning;
+pub(crate) mod spawn;
 pub(crate) mod turn_loop;
 pub(crate) mod turn_spec;
 pub(crate) mod turns;
 
-pub(crate) use answer::last_words;
 pub use authorize::{Acting, Asker};
 pub use call::key;
 pub(crate) use caller_env::CallerEnvs;
-pub(crate) use cli_turn::Stopped;
-pub use closing::Why;
+pub(crate) use cli_turn::TurnStop;
+pub(crate) use cli_turn_result::last_words;
+pub use close::CloseReason;
 pub use query::{entry, shown};
-pub(crate) use turn_spec::dress;
+pub(crate) use turn_spec::set_environment;
 pub use turns::Turns;
 
 use crate::Agents;
@@ -83,24 +83,24 @@ impl Agents {
             SessionsCall::List(query) => query::list_sessions(self, query, asker).await,
             SessionsCall::Status(key) => query::session_status(self, &key, asker).await,
             SessionsCall::Entries(part) => query::entries(self, part, asker).await,
-            SessionsCall::Spawn(spawn) => spawning::spawn_for(self, *spawn, asker).await,
+            SessionsCall::Spawn(spawn) => spawn::spawn(self, *spawn, asker).await,
             SessionsCall::Send(send) => send::send(self, send, asker).await,
             SessionsCall::Cancel(key) => send::cancel_turn(self, &key, asker).await,
-            SessionsCall::Close(close) => closing::close_for(self, close, asker).await,
+            SessionsCall::Close(close) => close::close(self, close, asker).await,
             SessionsCall::SetMode { session, mode } => {
                 settings::adjust(self, &session, &Setting::Mode(mode), asker).await
             }
             SessionsCall::SetOption { session, option, value } => {
                 settings::adjust(self, &session, &Setting::Option { option, value }, asker).await
             }
-            SessionsCall::Answer(answer) => settings::answer_for(self, &answer, asker).await,
+            SessionsCall::Answer(answer) => settings::answer(self, &answer, asker).await,
         };
         done.map(ToolReply::plain)
     }
 
     /// Returns this session if the caller may follow its history. `is_caller` is true if the caller sent the message
     /// of a turn and waits for its answer.
-    pub async fn follows(
+    pub async fn session_to_follow(
         &self,
         (key, is_caller): (&str, bool),
         acting: Acting<'_>,

@@ -4,7 +4,7 @@
 /// Template of one argument, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
-    /// One word.
+    /// A single word.
     Word(Template),
     /// Words that are left out together if a placeholder of one of them has no value.
     Group(Vec<Template>),

@@ -6,7 +6,7 @@ use crate::session::SessionKey;
 
 /// A conversation with one adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Talk {
+pub struct AcpConversation {
     /// The adapter's run. Its id is chosen before the run exists.
     pub run: RunId,
     /// The session of the conversation.
@@ -29,7 +29,7 @@ pub struct Talk {
 
 /// A request to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asks {
+pub struct SentRequest {
     /// The request's id.
     pub id: i64,
     /// The method.
@@ -44,7 +44,7 @@ pub struct Line {
     /// Its offset in the adapter's stdin.
     pub at: u64,
     /// The request in it; none for a response or a notification.
-    pub asks: Option<Asks>,
+    pub asks: Option<SentRequest>,
     /// The line, with its line end.
     pub text: String,
     /// The agent's response, as JSON.
@@ -53,7 +53,7 @@ pub struct Line {
 
 /// An unanswered request of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedOfUs {
+pub struct RecordedRequest {
     /// The request's id, as JSON.
     pub id: String,
     /// The method.
@@ -66,13 +66,13 @@ pub struct AskedOfUs {
 
 /// The open parts of a conversation at its last record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenTalk {
+pub struct OpenConversation {
     /// The conversation.
-    pub talk: Talk,
+    pub talk: AcpConversation,
     /// The unanswered requests to the agent.
     pub questions: Vec<Line>,
     /// The unanswered requests of the agent.
-    pub asked: Vec<AskedOfUs>,
+    pub asked: Vec<RecordedRequest>,
 }
 
 /// An entry of a session's history.
@@ -92,7 +92,7 @@ pub struct Entry {
 
 /// A change to a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum HistoryChange {
     /// A new entry. Its number is the next one.
     New {
         /// The entry's turn.
@@ -113,19 +113,19 @@ pub enum Told {
 
 /// A step of a conversation, recorded as a whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Advance {
+pub struct ConversationStep {
     /// The offset in the adapter's stdout up to which the step handles it.
     pub heard_to: u64,
     /// The agent's responses: the id of the request, and the response as JSON.
     pub answers: Vec<(i64, String)>,
     /// The agent's new requests.
-    pub asked: Vec<AskedOfUs>,
+    pub asked: Vec<RecordedRequest>,
     /// The ids of the agent's requests that the lines answer.
     pub answered: Vec<String>,
     /// The lines to write. The registry assigns their offsets, one after the other.
-    pub lines: Vec<(String, Option<Asks>)>,
+    pub lines: Vec<(String, Option<SentRequest>)>,
     /// The changes to the history.
-    pub told: Vec<Told>,
+    pub told: Vec<HistoryChange>,
     /// The agent's own id of the conversation, once known.
     pub agent_session: Option<String>,
     /// The agent's capabilities, once known.
@@ -134,7 +134,7 @@ pub struct Advance {
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Advanced {
+pub struct RecordedStep {
     /// The offset of each line in the adapter's stdin.
     pub at: Vec<u64>,
     /// The number of each new entry.

@@ -12,7 +12,7 @@ impl Chore for DaemonChores {
     fn run(&self) -> ChoreRun<'_> {
         Box::pin(async {
             let daemon = &self.0;
-            daemon.agents.go_on_closing().await;
+            daemon.agents.resume_closes().await;
             if let Err(refusal) = daemon.approvals.expire().await {
                 tracing::error!(why = refusal.detail, "cannot expire approval requests");
             }

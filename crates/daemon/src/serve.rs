@@ -166,8 +166,8 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let _ = tokio::time::timeout(RECONCILE_WAIT, settling).await;
     let listeners = http::open(&daemon).map_err(failed("the API's socket"))?;
     daemon.go_on_cancelling().await;
-    daemon.agents.go_on_with_sessions().await;
-    daemon.agents.rejoin_adapters().await;
+    daemon.agents.resume_sessions().await;
+    daemon.agents.reconnect_adapters().await;
     tokio::spawn(watch_adapters(Arc::clone(&daemon.agents)));
     let chores: Vec<Box<dyn Chore>> = vec![Box::new(DaemonChores(Arc::clone(&daemon)))];
     tokio::spawn(housekeeping::forever(Arc::clone(&supervisor), chores));

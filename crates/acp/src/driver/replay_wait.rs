@@ -71,13 +71,13 @@ impl<H: Host> Driver<H> {
         self.abilities.is_replaying = false;
         self.pending.step.abilities = Some(self.abilities.text());
         self.pending.replay_waiter = wait.waiter;
-        self.is_due(true);
+        self.schedule_record(true);
     }
 
     /// Records that the agent fails to load conversations reliably.
     pub(super) fn note_bad_load(&mut self) {
         self.abilities.loads_badly = true;
         self.pending.step.abilities = Some(self.abilities.text());
-        self.is_due(true);
+        self.schedule_record(true);
     }
 }

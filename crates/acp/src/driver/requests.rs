@@ -1,12 +1,12 @@
 //! The agent's open requests: starting the search for an answer, sending it, and cancelling.
 
 use super::Driver;
-use crate::conversation::{Asked, Want};
+use crate::conversation::{AgentRequest, ParsedRequest};
 use crate::details;
 use crate::host::{Host, Reply};
 use crate::message::raw;
 use crate::permission;
-use crate::recorded::id_text;
+use crate::record::id_text;
 use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate};
 use serde_json::json;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tenure_core::session::Permissions;
 impl<H: Host> Driver<H> {
     /// Answers a permission request with "cancelled", because its turn is being cancelled. Other requests keep waiting for
     /// their answers.
-    pub(super) fn give_up(&mut self, id: &RequestId) {
+    pub(super) fn cancel_permission(&mut self, id: &RequestId) {
         let is_permission = self.conversation.asked().any(|asked| {
             asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
         });
@@ -41,14 +41,14 @@ impl<H: Host> Driver<H> {
             }
             _ => return,
         };
-        let changed = |asked: &&Asked| match asked.want() {
-            Want::Permission(wanted) => {
+        let changed = |asked: &&AgentRequest| match asked.want() {
+            ParsedRequest::Permission(wanted) => {
                 wanted.tool_call.tool_call_id == *call && details::differs(&wanted, input, content)
             }
             _ => false,
         };
         for asked in self.agent_requests.questions.values().filter(changed).cloned().collect::<Vec<_>>() {
-            let Want::Permission(wanted) = asked.want() else { continue };
+            let ParsedRequest::Permission(wanted) = asked.want() else { continue };
             let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
             let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
             let told = Some(json!({ "outcome": "reject", "by": "the agent changed it before the answer" }));
@@ -58,13 +58,13 @@ impl<H: Host> Driver<H> {
     }
 
     /// Starts the host's task that answers a request.
-    pub(super) fn find(&mut self, asked: Asked) {
+    pub(super) fn start_answer(&mut self, asked: AgentRequest) {
         let (host, id) = (Arc::clone(&self.host), asked.id.clone());
         let task =
             self.agent_requests.replies.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
         self.agent_requests.tasks.insert(id.clone(), task);
         if self.turn.is_cancelled {
-            self.give_up(&id);
+            self.cancel_permission(&id);
         }
     }
 
@@ -80,7 +80,7 @@ impl<H: Host> Driver<H> {
             }
             self.pending.step.answered.push(id_text(id));
             self.pending.step.lines.push((line, None));
-            self.is_due(true);
+            self.schedule_record(true);
         }
     }
 }

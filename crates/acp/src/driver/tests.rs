@@ -45,7 +45,7 @@ fn whole() -> Vec<(String, String)> {
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_heard_told_and_answered() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let (params, told) = said();
     let answer = handle.prompt(turn(), &params, told).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_turn_is_heard_told_and_answered() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_said_to_the_agent_before_it_is_recorded() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let (params, told) = said();
     let held = world.registry.lock().await;
@@ -77,7 +77,7 @@ async fn nothing_is_said_to_the_agent_before_it_is_recorded() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_is_said_and_what_waits_for_permission_is_cancelled() {
     let world = World::new(false);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let (params, told) = said();
     let mut prompted = pin!(handle.prompt(turn(), &params, told));
@@ -99,7 +99,7 @@ async fn a_cancel_is_said_and_what_waits_for_permission_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn an_adapter_that_ends_leaves_what_it_said_and_no_answer() {
     let world = World::new(false);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     let driving = tokio::spawn(driver);
     let (params, told) = said();
     let ask = handle.prompt(turn(), &params, told);
@@ -122,7 +122,7 @@ async fn what_was_not_kept_of_the_output_is_told_once_whoever_goes_on() {
     world.print("half a message that is gone");
     world.state.lock().unwrap().lost_to = 20;
     for _ in 0..2 {
-        let (_handle, driver) = world.go_on();
+        let (_handle, driver) = world.resume();
         let driving = tokio::spawn(driver);
         // The paused clock advances only when nothing else can run, so the driver is idle by then.
         tokio::time::sleep(GATHER * 3).await;
@@ -135,7 +135,7 @@ async fn what_was_not_kept_of_the_output_is_told_once_whoever_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn what_an_agent_tells_again_while_it_loads_is_not_told_twice() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let (answer, ()) = tokio::join!(handle.ask(Verb::LoadSession, &loads), async {
@@ -185,7 +185,7 @@ fn abilities(world: &World) -> Abilities {
 #[tokio::test(start_paused = true)]
 async fn a_replay_after_the_answer_is_waited_for_until_the_record_has_come() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let opening = async {
@@ -206,7 +206,7 @@ async fn a_replay_after_the_answer_is_waited_for_until_the_record_has_come() {
 #[tokio::test(start_paused = true)]
 async fn a_replay_that_is_not_the_record_is_over_when_the_agent_is_quiet_and_is_noted() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let opening = async {
@@ -221,7 +221,7 @@ async fn a_replay_that_is_not_the_record_is_over_when_the_agent_is_quiet_and_is_
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     let first = tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let (answer, ()) = tokio::join!(handle.ask(Verb::LoadSession, &loads), async {
@@ -231,7 +231,7 @@ async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() 
     assert!(answer.unwrap().is_ok());
     first.abort();
     let _ = first.await;
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     world.print(&piece("agent_message_chunk", "of before"));
     tokio::time::sleep(GATHER).await;
@@ -242,13 +242,13 @@ async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_came_before_anybody_waited_for_it_is_given_to_who_waits_then() {
     let world = World::new(true);
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     let asking = tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let _ = tokio::time::timeout(GATHER, handle.ask(Verb::LoadSession, &loads)).await;
     asking.abort();
     let _ = asking.await;
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     tokio::spawn(driver);
     world.print(&format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
     tokio::time::sleep(GATHER).await;
@@ -258,7 +258,7 @@ async fn an_answer_that_came_before_anybody_waited_for_it_is_given_to_who_waits_
 
 /// Polls a driver so many times and drops it, as if its process was killed. Returns true if the turn ended before.
 async fn killed_after(world: &Arc<World>, polls: usize) -> bool {
-    let (handle, driver) = world.go_on();
+    let (handle, driver) = world.resume();
     let mut driver = Box::pin(driver);
     let (params, told) = said();
     let asks = async {

@@ -31,7 +31,7 @@ pub(crate) struct Adapter {
     /// True once the driver has stopped.
     pub(crate) over: watch::Receiver<bool>,
     /// Time of its last output.
-    pub(crate) spoke: Arc<Mutex<Instant>>,
+    pub(crate) last_output: Arc<Mutex<Instant>>,
     /// Time of its last use.
     pub(crate) idle_since: Mutex<Instant>,
     /// True if it did not answer a cancelled turn in time. It may have answered since.
@@ -47,8 +47,8 @@ impl Adapter {
         *self.over.borrow()
     }
 
-    pub(crate) fn spoke_at(&self) -> Instant {
-        *lock(&self.spoke)
+    pub(crate) fn last_output_at(&self) -> Instant {
+        *lock(&self.last_output)
     }
 
     /// Returns true if it has been idle for too long.

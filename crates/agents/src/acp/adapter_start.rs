@@ -1,22 +1,22 @@
-//! Having an adapter there for a session: the one that is alive, if it can be gone on with, or a new one. Never two: a new
-//! one is noted before there is one, in the session's scope, and what was there before is gone first.
+//! Provides the adapter of a session: the live one if it is usable, else a new one. Never two: a new adapter is recorded
+//! before it starts, in the session's scope, and only after the earlier one is gone.
 
 use super::adapter::Adapter;
-use super::joining::NotJoined;
+use super::adapter_join::JoinError;
 use crate::Adapter as Description;
 use crate::Agents;
+use crate::acp::adapter_join;
 use crate::acp::adapter_stop;
 use crate::acp::drain_ended;
-use crate::acp::joining;
-use crate::sessions::dress;
+use crate::sessions::set_environment;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tenure_acp::opening::begun_anew;
+use tenure_acp::open::new_session_note;
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, Backend, Permissions, SessionRow};
-use tenure_core::talk::OpenTalk;
+use tenure_core::talk::OpenConversation;
 use tenure_os::{clock, random};
 use tenure_store::Session;
 use tenure_supervisor::Refusal;
@@ -26,28 +26,28 @@ use tenure_supervisor::start_request::{self, StartRequest};
 use tenure_supervisor::sync::lock;
 use tokio::time::{Instant, sleep};
 
-/// How long a run of ours may take to be held after this daemon's start.
-const ADOPTION: Duration = Duration::from_secs(30);
-/// How often it is looked whether it is.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time limit for this daemon to reconnect to an adapter's run after its start.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(30);
+/// Interval of checks whether it has reconnected.
+const RECONNECT_CHECK: Duration = Duration::from_millis(100);
 
-/// The scope in which a session's adapter is.
+/// Returns the scope of a session's adapter.
 fn scope(row: &SessionRow) -> String {
     format!("acp:{}", row.key)
 }
 
-/// Where a session's agent works.
+/// Returns the working directory of a session's agent.
 pub(crate) fn root_of(row: &SessionRow) -> PathBuf {
     PathBuf::from(row.work.cwd.clone().unwrap_or_else(start_request::home))
 }
 
-/// How the agent of a session is answered when it asks before it does something.
+/// Returns the policy for the permission requests of a session's agent.
 pub(crate) fn permissions_of(row: &SessionRow, description: &Description) -> Permissions {
     row.work.permissions.unwrap_or(description.permissions())
 }
 
 impl Agents {
-    /// Every agent with an adapter, and the bare name of its program.
+    /// Returns the agents with an adapter, and the file names of their programs.
     pub fn adapters_described(&self) -> Vec<(AgentId, String)> {
         let all = self.adapters.described(&self.supervisor.settings).values().flatten();
         let bare = |command: &str| command.rsplit('/').next().unwrap_or(command).to_owned();
@@ -55,12 +55,12 @@ impl Agents {
     }
 }
 
-/// Whether somebody is asked what the agent of a session may do.
-pub(crate) fn asks_somebody(agents: &Agents, row: &SessionRow) -> bool {
+/// Returns true if a person decides about the permission requests of a session's agent.
+pub(crate) fn asks_person(agents: &Agents, row: &SessionRow) -> bool {
     description_of(agents, row).is_ok_and(|it| permissions_of(row, &it) == Permissions::Ask)
 }
 
-/// The description of an agent's adapter.
+/// Returns the description of an agent's adapter.
 pub(crate) fn adapter_of(agents: &Agents, name: &AgentId) -> Result<Description, Refusal> {
     let all = agents.adapters.described(&agents.supervisor.settings);
     if let Some(described) = all.get(name.as_str()) {
@@ -73,12 +73,12 @@ pub(crate) fn adapter_of(agents: &Agents, name: &AgentId) -> Result<Description,
     )))
 }
 
-/// Whether an agent's adapter is described, well or badly.
+/// Returns true if an agent's adapter is described, even if the description is invalid.
 pub(crate) fn has_adapter(agents: &Agents, name: &AgentId) -> bool {
     agents.adapters.described(&agents.supervisor.settings).contains_key(name.as_str())
 }
 
-/// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
+/// Returns the adapter of a session, with its conversation open. If the caller stops waiting, the next caller uses it.
 pub(crate) async fn ensure_adapter(agents: &Arc<Agents>, session: Session) -> Result<Arc<Adapter>, Refusal> {
     let agents = Arc::clone(agents);
     let ensuring = tokio::spawn(async move {
@@ -99,7 +99,8 @@ async fn find_or_start(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Ad
         return start_adapter(agents, session).await;
     };
     if is_wedged(agents, &open).await? {
-        adapter_stop::let_go_of(agents, key, &open.talk.run, "it has not answered before").await?;
+        adapter_stop::stop_adapter(agents, key, &open.talk.run, "it has not answered an earlier prompt")
+            .await?;
         return start_adapter(agents, session).await;
     }
     if let Some(adapter) = known.filter(|adapter| adapter.run == open.talk.run) {
@@ -108,24 +109,24 @@ async fn find_or_start(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Ad
         return Ok(adapter);
     }
     if let Some(held) = adapter_run(agents, &open.talk.run).await? {
-        let joined = joining::join(agents, session, &open, held).await;
+        let joined = adapter_join::join(agents, session, &open, held).await;
         return or_begin_anew(agents, session, joined).await;
     }
-    drain_ended::hear_out(agents, &open).await?;
+    drain_ended::drain(agents, &open).await?;
     start_adapter(agents, session).await
 }
 
-/// Whether an adapter has left a turn without an answer that nobody waits for any more.
-async fn is_wedged(agents: &Agents, open: &OpenTalk) -> Result<bool, Refusal> {
+/// Returns true if an adapter owes the answer to a turn that is over.
+async fn is_wedged(agents: &Agents, open: &OpenConversation) -> Result<bool, Refusal> {
     let turns = open.questions.iter().filter_map(|line| line.asks.as_ref()?.turn.as_ref());
     let active =
         agents.supervisor.registry.active_turn(open.talk.session.clone()).await?.map(|turn| turn.asked.id);
     Ok(turns.into_iter().any(|turn| Some(turn) != active.as_ref()))
 }
 
-/// The run of an adapter, if it is alive and ours. One that is not held yet is waited for.
+/// Returns the live run of an adapter; waits until this daemon has reconnected to it.
 pub(crate) async fn adapter_run(agents: &Agents, run: &RunId) -> Result<Option<Arc<RunHandle>>, Refusal> {
-    let deadline = Instant::now() + ADOPTION;
+    let deadline = Instant::now() + RECONNECT_LIMIT;
     loop {
         if let Some(held) = agents.supervisor.runs.get(run).filter(|held| !held.status().is_over()) {
             return Ok(Some(held));
@@ -134,14 +135,16 @@ pub(crate) async fn adapter_run(agents: &Agents, run: &RunId) -> Result<Option<A
             None => return Ok(None),
             Some(row) if row.ending.is_some() => return Ok(None),
             Some(row) if row.hold.instance != agents.supervisor.instance => {
-                return Err(Refusal::held_elsewhere(format!("the adapter {run} is another instance's")));
+                return Err(Refusal::held_elsewhere(format!(
+                    "the adapter {run} belongs to another instance"
+                )));
             }
             Some(_) if Instant::now() > deadline => {
                 return Err(Refusal::keeper_silent(format!(
                     "the adapter {run} is alive, but its keeper does not answer: `tenure why {run}` tells more"
                 )));
             }
-            Some(_) => sleep(LOOK).await,
+            Some(_) => sleep(RECONNECT_CHECK).await,
         }
     }
 }
@@ -152,37 +155,37 @@ async fn start_adapter(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Ad
     or_begin_anew(agents, session, joined).await
 }
 
-/// Begins a new conversation in another process if the agent died or hung while it loaded the one before.
+/// Creates a new session in another process if the agent exited or hung while it loaded the earlier one.
 async fn or_begin_anew(
     agents: &Arc<Agents>,
     session: &Session,
-    joined: Result<Arc<Adapter>, NotJoined>,
+    joined: Result<Arc<Adapter>, JoinError>,
 ) -> Result<Arc<Adapter>, Refusal> {
     let why = match joined {
         Ok(ensured) => return Ok(ensured),
-        Err(NotJoined::Refused(refusal)) => return Err(refusal),
-        Err(NotJoined::NotLoaded(why)) => why,
+        Err(JoinError::Refused(refusal)) => return Err(refusal),
+        Err(JoinError::NotLoaded(why)) => why,
     };
     let anew = Session { resume: None, ..session.clone() };
     match start_and_join(agents, &anew).await {
         Ok(adapter) => {
             adapter.handle.note_bad_load();
             agents.adapters.note_bad_load(session.row.agent.as_ref());
-            lock(&adapter.notes).insert(0, begun_anew(Some(&why)));
+            lock(&adapter.notes).insert(0, new_session_note(Some(&why)));
             Ok(adapter)
         }
-        Err(NotJoined::Refused(refusal)) => Err(refusal),
-        Err(NotJoined::NotLoaded(why)) => Err(Refusal::wrong_state(why)),
+        Err(JoinError::Refused(refusal)) => Err(refusal),
+        Err(JoinError::NotLoaded(why)) => Err(Refusal::wrong_state(why)),
     }
 }
 
-async fn start_and_join(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, NotJoined> {
+async fn start_and_join(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, JoinError> {
     let row = &session.row;
     let description = description_of(agents, row)?;
     let run = RunId::from_random(random::bytes().map_err(Refusal::internal)?);
-    let asked = adapter_asked(agents, session, &description, run.clone())?;
+    let asked = adapter_request(agents, session, &description, run.clone())?;
     if !agents.supervisor.registry.begin_talk(run.clone(), row.key.clone(), clock::unix_ms()).await? {
-        let why = format!("session {} has an adapter that is not over", row.key);
+        let why = format!("session {} has another live adapter", row.key);
         return Err(Refusal::wrong_state(why).into());
     }
     let who = Requester::Operator { about: format!("the adapter of session {}", row.key) };
@@ -198,7 +201,7 @@ async fn start_and_join(agents: &Arc<Agents>, session: &Session) -> Result<Arc<A
     let Some(open) = agents.supervisor.registry.open_talk(row.key.clone()).await? else {
         return Err(Refusal::wrong_state(format!("session {} was closed", row.key)).into());
     };
-    joining::join(agents, session, &open, held).await
+    adapter_join::join(agents, session, &open, held).await
 }
 
 pub(crate) fn description_of(agents: &Agents, row: &SessionRow) -> Result<Description, Refusal> {
@@ -208,7 +211,7 @@ pub(crate) fn description_of(agents: &Agents, row: &SessionRow) -> Result<Descri
     adapter_of(agents, name)
 }
 
-fn adapter_asked(
+fn adapter_request(
     agents: &Agents,
     session: &Session,
     description: &Description,
@@ -217,7 +220,7 @@ fn adapter_asked(
     let row = &session.row;
     let mut spec = agents.supervisor.handed_down();
     spec.cwd = tenure_os::text::bytes(root_of(row));
-    dress(&mut spec, &description.env, agents.caller_envs.of(&row.key).as_deref())?;
+    set_environment(&mut spec, &description.env, agents.caller_envs.of(&row.key).as_deref())?;
     spec.argv = description.argv().map_err(Refusal::invalid)?;
     spec.options.scope = Some(scope(row));
     spec.options.label.clone_from(&session.label);

@@ -23,15 +23,15 @@ use tenure_supervisor::sync::until;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit for the agent's answer to `session/close`.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// Interval of checks for idle adapters.
-const LOOK: Duration = Duration::from_secs(1);
+const IDLE_CHECK: Duration = Duration::from_secs(1);
 /// Time limit for an adapter's end, beyond its grace.
-const PATIENCE: Duration = Duration::from_secs(30);
+const END_LIMIT: Duration = Duration::from_secs(30);
 
 impl Agents {
     /// Reconnects to the adapters that an earlier daemon left, so that their requests are answered and idle ones end.
-    pub async fn rejoin_adapters(self: &Arc<Self>) {
+    pub async fn reconnect_adapters(self: &Arc<Self>) {
         let talks = match self.supervisor.registry.open_talks(self.supervisor.instance.clone()).await {
             Ok(talks) => talks,
             Err(error) => return tracing::error!(%error, "open conversations not readable"),
@@ -39,7 +39,7 @@ impl Agents {
         for talk in talks {
             let agents = Arc::clone(self);
             tokio::spawn(async move {
-                if let Err(refusal) = rejoin(&agents, &talk.session, &talk.run).await {
+                if let Err(refusal) = reconnect(&agents, &talk.session, &talk.run).await {
                     tracing::warn!(session = %talk.session, why = refusal.detail, "conversation not resumed");
                 }
             });
@@ -48,7 +48,7 @@ impl Agents {
 }
 
 /// Stops an adapter with its process tree, waits until its end is recorded, and ends its conversation.
-pub(crate) async fn let_go_of(
+pub(crate) async fn stop_adapter(
     agents: &Arc<Agents>,
     key: &SessionKey,
     run: &RunId,
@@ -58,7 +58,7 @@ pub(crate) async fn let_go_of(
     if let Some(row) = agents.supervisor.registry.run(run.clone()).await?.filter(|row| row.ending.is_none()) {
         let who = Requester::Operator { about: format!("the adapter of session {key}: {why}") };
         agents.supervisor.cancel_run(&row, false, &who).await?;
-        let deadline = Instant::now() + agents.supervisor.settings.run.grace + PATIENCE;
+        let deadline = Instant::now() + agents.supervisor.settings.run.grace + END_LIMIT;
         if agents.supervisor.wait(run, Some(deadline)).await?.ending.is_none() {
             return Err(Refusal::wrong_state(format!(
                 "the adapter {run} does not end: see `tenure why {run}`"
@@ -70,7 +70,7 @@ pub(crate) async fn let_go_of(
 }
 
 /// Forgets an adapter whose driver has stopped, and records the end of its conversation if the adapter has ended.
-pub(crate) async fn adapter_is_over(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) {
+pub(crate) async fn after_driver_stop(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) {
     agents.adapters.forget(key, run);
     if agents.supervisor.lifecycle.phase.borrow().leaves_runs() {
         return;
@@ -90,13 +90,13 @@ pub(crate) async fn adapter_is_over(agents: &Arc<Agents>, key: &SessionKey, run:
 
 /// Cancels a session's turn, and closes its conversation if the agent supports `session/close`. The caller stops the
 /// adapter afterwards in any case.
-pub(crate) async fn say_farewell(agents: &Agents, key: &SessionKey) {
+pub(crate) async fn close_conversation(agents: &Agents, key: &SessionKey) {
     let Some(adapter) = agents.adapters.get(key).filter(|adapter| !adapter.is_over()) else { return };
     adapter.handle.cancel(adapter.session.clone());
     if abilities_of(agents, key).await.closes() {
-        let farewell = CloseSessionRequest::new(adapter.session.clone());
+        let close = CloseSessionRequest::new(adapter.session.clone());
         // The answer does not matter.
-        let _ = timeout(FAREWELL, adapter.handle.ask(Verb::CloseSession, &farewell)).await;
+        let _ = timeout(CLOSE_LIMIT, adapter.handle.ask(Verb::CloseSession, &close)).await;
     }
 }
 
@@ -120,7 +120,7 @@ pub async fn watch_adapters(agents: Arc<Agents>) {
     let mut phase = agents.supervisor.lifecycle.phase.subscribe();
     loop {
         tokio::select! {
-            () = sleep(LOOK) => end_idle_adapters(&agents).await,
+            () = sleep(IDLE_CHECK) => end_idle_adapters(&agents).await,
             () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
         }
     }
@@ -145,26 +145,26 @@ async fn end_if_idle(agents: &Arc<Agents>, key: &SessionKey, adapter: &Arc<Adapt
     let is_idle = is_idle && adapter.is_overdue() && !agents.adapters.loads_badly(session.row.agent.as_ref());
     if is_idle && abilities_of(agents, key).await.outlives_its_process() {
         tracing::info!(session = %key, run = %adapter.run, "stopping an idle adapter");
-        let_go_of(agents, key, &adapter.run, "it was idle for too long").await?;
+        stop_adapter(agents, key, &adapter.run, "it was idle for too long").await?;
     }
     Ok(())
 }
 
-async fn rejoin(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
+async fn reconnect(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
     let session = agents.session_called(key).await?;
     if !session.row.state.is_open() {
         return Ok(());
     }
     let row = agents.supervisor.registry.run(run.clone()).await?;
     if row.is_none_or(|row| row.ending.is_some()) {
-        return drain_ended::hear_out_of(agents, key, run).await;
+        return drain_ended::drain_run(agents, key, run).await;
     }
     adapter_start::ensure_adapter(agents, session).await.map(drop)
 }
 
 /// Describes an adapter's end, with the last lines of its stderr.
-pub(crate) async fn how_it_ended(agents: &Arc<Agents>, run: &RunId, name: &str) -> (Option<Reason>, String) {
-    let Ok(row) = agents.supervisor.wait(run, Some(Instant::now() + PATIENCE)).await else {
+pub(crate) async fn describe_end(agents: &Arc<Agents>, run: &RunId, name: &str) -> (Option<Reason>, String) {
+    let Ok(row) = agents.supervisor.wait(run, Some(Instant::now() + END_LIMIT)).await else {
         return (None, format!("{name} has ended; its exit status is unknown"));
     };
     let Some(ending) = &row.ending else {

@@ -2,16 +2,16 @@
 
 use super::host::heard;
 use crate::Agents;
+use crate::acp::adapter_join;
 use crate::acp::host;
-use crate::acp::joining;
 use std::path::Path;
 use std::sync::Arc;
-use tenure_acp::conversation::Asked;
+use tenure_acp::conversation::AgentRequest;
 use tenure_acp::driver;
 use tenure_acp::host::{Host, Output, Over, Reply};
 use tenure_core::ids::RunId;
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Advance, Advanced, Line, OpenTalk};
+use tenure_core::talk::{ConversationStep, Line, OpenConversation, RecordedStep};
 use tenure_os::clock;
 use tenure_output::Reader;
 use tenure_supervisor::Refusal;
@@ -22,7 +22,7 @@ use tokio::task::block_in_place;
 const CHUNK: usize = 256 << 10;
 
 /// Output and record of an adapter that has ended, for a driver.
-struct Remains {
+struct EndedAdapter {
     agents: Arc<Agents>,
     key: SessionKey,
     run: RunId,
@@ -30,15 +30,15 @@ struct Remains {
 }
 
 /// Reads and records the unread output of an adapter that has ended, and ends its conversation.
-pub(crate) async fn hear_out(agents: &Arc<Agents>, open: &OpenTalk) -> Result<(), Refusal> {
+pub(crate) async fn drain(agents: &Arc<Agents>, open: &OpenConversation) -> Result<(), Refusal> {
     let run = &open.talk.run;
     if let Some(row) = agents.supervisor.registry.run(run.clone()).await? {
         let reader = Reader::new(&Path::new(&row.directory).join("output"));
         let reading = Mutex::new((reader, vec![0; CHUNK]));
         let (agents, key) = (Arc::clone(agents), open.talk.session.clone());
-        let remains = Remains { agents: agents.clone(), key, run: run.clone(), reading };
+        let host = EndedAdapter { agents: agents.clone(), key, run: run.clone(), reading };
         let (_handle, driving) =
-            driver::go_on(Arc::new(remains), open, joining::history_of(&agents, open).await?);
+            driver::resume(Arc::new(host), open, adapter_join::history_of(&agents, open).await?);
         driving.await;
     }
     agents.adapters.forget(&open.talk.session, run);
@@ -46,16 +46,16 @@ pub(crate) async fn hear_out(agents: &Arc<Agents>, open: &OpenTalk) -> Result<()
     Ok(())
 }
 
-/// Does the same as [`hear_out`], if the run's conversation is still open.
-pub(crate) async fn hear_out_of(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
+/// Does the same as [`drain`], if the run's conversation is still open.
+pub(crate) async fn drain_run(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
     let _gate = agents.adapters.gates.turn(key.as_str()).await;
     match agents.supervisor.registry.open_talk(key.clone()).await?.filter(|open| open.talk.run == *run) {
-        Some(open) => hear_out(agents, &open).await,
+        Some(open) => drain(agents, &open).await,
         None => Ok(()),
     }
 }
 
-impl Host for Remains {
+impl Host for EndedAdapter {
     async fn output(&self, from: u64) -> Output {
         let (reader, buffer) = &mut *self.reading.lock().await;
         match block_in_place(|| reader.read(from, buffer)) {
@@ -71,7 +71,7 @@ impl Host for Remains {
         Err(Over)
     }
 
-    async fn give(&self, _: u64, _: String) -> Result<(), Over> {
+    async fn write_line(&self, _: u64, _: String) -> Result<(), Over> {
         Err(Over)
     }
 
@@ -79,16 +79,16 @@ impl Host for Remains {
         Err(Over)
     }
 
-    async fn record(&self, step: Advance) -> Result<Advanced, Over> {
+    async fn record(&self, step: ConversationStep) -> Result<RecordedStep, Over> {
         host::record_step(&self.agents, &self.key, &self.run, step).await
     }
 
     /// Never answers: the adapter that sent the request has ended.
-    async fn answer(&self, _: Asked) -> Reply {
+    async fn answer(&self, _: AgentRequest) -> Reply {
         std::future::pending().await
     }
 
-    fn question(&self, _: &Asked) -> Option<RunId> {
+    fn question(&self, _: &AgentRequest) -> Option<RunId> {
         None
     }
 

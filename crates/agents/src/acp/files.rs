@@ -1,6 +1,6 @@
-//! The files that an agent reads and writes through us: regular ones below its session's directory, wherever links lead.
+//! Reads and writes files for an agent: regular ones below its session's directory, even through links.
 
-use super::host::Hosting;
+use super::host::AdapterHost;
 use super::requests::refused;
 use std::io;
 use std::path::Path;
@@ -14,24 +14,24 @@ use tenure_core::api::FileDiff;
 use tenure_os::beneath::Beneath;
 use tokio::task::spawn_blocking;
 
-/// How much is read or written at once.
-const MOST: u64 = 32 << 20;
+/// Maximum size of a file.
+const MAX_FILE: u64 = 32 << 20;
 
-impl Hosting {
+impl AdapterHost {
     pub(crate) async fn read_file(&self, wanted: ReadTextFileRequest) -> Answer {
         let root = self.bounds.root.clone();
         let reading = spawn_blocking(move || {
             let bytes =
-                beneath(&root, &wanted.path)?.read(MOST).map_err(|error| told(&wanted.path, &error))?;
+                beneath(&root, &wanted.path)?.read(MAX_FILE).map_err(|error| told(&wanted.path, &error))?;
             let text = String::from_utf8(bytes)
-                .map_err(|_| refused(format!("{} is no text", wanted.path.display())))?;
+                .map_err(|_| refused(format!("{} is not a UTF-8 text", wanted.path.display())))?;
             Ok::<_, Error>(lines(text, wanted.line, wanted.limit))
         });
         let text = reading.await.map_err(|error| refused(error.to_string()))??;
         Ok(raw(&ReadTextFileResponse::new(text)))
     }
 
-    /// The diff that writing a file would make.
+    /// Returns the diff of a write.
     pub(crate) async fn change_of(&self, wanted: &WriteTextFileRequest) -> FileDiff {
         let old = self.text_of(&wanted.path).await;
         let (path, new) = (wanted.path.display().to_string(), wanted.content.clone());
@@ -39,10 +39,10 @@ impl Hosting {
         spawn_blocking(move || file_diff(path, &old, &new)).await.unwrap_or(unread)
     }
 
-    /// The text of a file before it is written, empty if it cannot be read. Errors are reported when it is written.
+    /// Returns the text of a file before a write; empty if it cannot be read. The write reports errors.
     pub(crate) async fn text_of(&self, path: &Path) -> String {
         let (root, path) = (self.bounds.root.clone(), path.to_owned());
-        let reading = spawn_blocking(move || beneath(&root, &path).ok()?.read(MOST).ok());
+        let reading = spawn_blocking(move || beneath(&root, &path).ok()?.read(MAX_FILE).ok());
         let bytes = reading.await.ok().flatten().unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }

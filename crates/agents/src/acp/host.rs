@@ -2,18 +2,18 @@
 //! conversation.
 
 use super::requests::Bounds;
-use super::write_grants::Allowed;
+use super::write_grants::WriteGrants;
 use crate::Agents;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_acp::conversation::Asked;
+use tenure_acp::conversation::AgentRequest;
 use tenure_acp::host::{Host, Output, Over, Reply};
 use tenure_core::ids::RunId;
 use tenure_core::output::Stream;
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Advance, Advanced, Line};
+use tenure_core::talk::{ConversationStep, Line, RecordedStep};
 use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_os::{clock, pause};
 use tenure_output::{Piece, Reader};
@@ -32,17 +32,17 @@ const CHUNK: usize = 256 << 10;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Run and record of an adapter, for its driver.
-pub(crate) struct Hosting {
+pub(crate) struct AdapterHost {
     pub(crate) agents: Arc<Agents>,
     pub(crate) key: SessionKey,
     pub(crate) held: Arc<RunHandle>,
     /// Permissions of the agent, and their directory.
     pub(crate) bounds: Bounds,
     /// File changes that a person has allowed.
-    pub(crate) allowed: std::sync::Mutex<Allowed>,
+    pub(crate) write_grants: std::sync::Mutex<WriteGrants>,
     reading: Mutex<Reading>,
     /// Time of the adapter's last output.
-    spoke: Arc<std::sync::Mutex<Instant>>,
+    last_output: Arc<std::sync::Mutex<Instant>>,
     /// Connection to the keeper for the adapter's input.
     typing: Mutex<Option<Link>>,
     /// Ids of released terminals. In memory only: the next daemon would still answer requests about them.
@@ -55,13 +55,13 @@ struct Reading {
     buffer: Vec<u8>,
 }
 
-impl Hosting {
+impl AdapterHost {
     pub(crate) fn new(
         agents: Arc<Agents>,
         key: SessionKey,
         held: Arc<RunHandle>,
         bounds: Bounds,
-        spoke: Arc<std::sync::Mutex<Instant>>,
+        last_output: Arc<std::sync::Mutex<Instant>>,
     ) -> Self {
         let output: PathBuf = held.directory.join("output");
         let follower = Follower::new(Arc::clone(&held));
@@ -71,9 +71,9 @@ impl Hosting {
             key,
             held,
             bounds,
-            allowed: std::sync::Mutex::default(),
+            write_grants: std::sync::Mutex::default(),
             reading: Mutex::new(reading),
-            spoke,
+            last_output,
             typing: Mutex::default(),
             released: std::sync::Mutex::default(),
         }
@@ -109,15 +109,15 @@ pub(crate) async fn record_step(
     agents: &Agents,
     key: &SessionKey,
     run: &RunId,
-    step: Advance,
-) -> Result<Advanced, Over> {
+    step: ConversationStep,
+) -> Result<RecordedStep, Over> {
     loop {
         pause::point("daemon-acp-before-record");
         let (by, at_ms) = (agents.supervisor.instance.clone(), clock::unix_ms());
         match agents.supervisor.registry.advance_talk(run.clone(), by, step.clone(), at_ms).await {
             Ok(Some(done)) => {
                 pause::point("daemon-acp-after-record");
-                agents.adapters.updates.tell_of(key, &step, &done);
+                agents.adapters.updates.notify_step(key, &step, &done);
                 return Ok(done);
             }
             Ok(None) => return Err(Over),
@@ -141,7 +141,7 @@ pub(crate) fn heard(piece: &Piece, buffer: &[u8]) -> Option<Output> {
     }
 }
 
-impl Host for Hosting {
+impl Host for AdapterHost {
     async fn output(&self, from: u64) -> Output {
         let mut reading = self.reading.lock().await;
         let Reading { follower, reader, buffer } = &mut *reading;
@@ -151,7 +151,7 @@ impl Host for Hosting {
             match block_in_place(|| reader.read(from, buffer)) {
                 Ok(piece) => match heard(&piece, buffer) {
                     Some(output) => {
-                        *lock(&self.spoke) = Instant::now();
+                        *lock(&self.last_output) = Instant::now();
                         return output;
                     }
                     None if is_over => return Output::Over,
@@ -180,7 +180,7 @@ impl Host for Hosting {
         }
     }
 
-    async fn give(&self, at: u64, text: String) -> Result<(), Over> {
+    async fn write_line(&self, at: u64, text: String) -> Result<(), Over> {
         pause::point("daemon-acp-before-give");
         loop {
             let mut link = self.link().await?;
@@ -213,19 +213,19 @@ impl Host for Hosting {
         }
     }
 
-    async fn record(&self, step: Advance) -> Result<Advanced, Over> {
+    async fn record(&self, step: ConversationStep) -> Result<RecordedStep, Over> {
         record_step(&self.agents, &self.key, self.run(), step).await
     }
 
-    async fn answer(&self, asked: Asked) -> Reply {
-        self.satisfy(asked).await
+    async fn answer(&self, asked: AgentRequest) -> Reply {
+        self.reply_to(asked).await
     }
 
-    fn question(&self, asked: &Asked) -> Option<RunId> {
-        self.bounds.asks_somebody().then(|| asked.consequence(self.run()))
+    fn question(&self, asked: &AgentRequest) -> Option<RunId> {
+        self.bounds.asks_person().then(|| asked.consequence(self.run()))
     }
 
-    fn withdraw(&self, asked: &Asked) {
+    fn withdraw(&self, asked: &AgentRequest) {
         let (agents, question) = (Arc::clone(&self.agents), asked.consequence(self.run()));
         tokio::spawn(async move { agents.approvals.withdraw_question(&question).await });
     }

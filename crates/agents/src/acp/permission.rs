@@ -1,12 +1,12 @@
-//! Asking somebody what an agent may do: a question among the approvals, with the answers that the agent offers. The
-//! question and its answer are records, so the next daemon goes on waiting for it, or finds it answered.
+//! Asks a person about an agent's permission request: an approval request with the options that the agent offers. It is
+//! recorded with its answer, so the next daemon continues to wait for it, or finds it answered.
 
-use super::host::Hosting;
-use super::requests::Deed;
+use super::host::AdapterHost;
+use super::requests::Operation;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tenure_acp::details::{WHOLE, details, headline};
+use tenure_acp::details::{APPROVAL_TEXT, details, headline};
 use tenure_acp::permission::offered;
 use tenure_acp::schema::RequestPermissionRequest;
 use tenure_core::api::{PermissionJson, ToolDetails};
@@ -18,13 +18,13 @@ use tenure_store::{ApprovalRow, ApprovalState, NewApproval, kind};
 use tenure_supervisor::Refusal;
 use tokio::time::{sleep, timeout};
 
-/// The pause before the registry is asked again.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Maximum length of a text in an event, in bytes.
 const KEPT: usize = 4 << 10;
 
-/// What somebody is asked.
+/// The question to a person.
 pub(crate) struct Question {
     title: String,
     details: ToolDetails,
@@ -37,8 +37,8 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn of_request(wanted: &RequestPermissionRequest) -> Self {
         let fields = &wanted.tool_call.fields;
-        let title = fields.title.as_deref().unwrap_or("do something that it does not name");
-        let details = details(fields, WHOLE);
+        let title = fields.title.as_deref().unwrap_or("use an unnamed tool");
+        let details = details(fields, APPROVAL_TEXT);
         Self {
             title: headline(title, &details),
             details,
@@ -48,39 +48,39 @@ impl Question {
         }
     }
 
-    /// About something that the agent does by us and has not asked for.
-    pub(crate) fn of_deed(deed: &Deed) -> Self {
+    /// Asks about an operation that the agent requests from Tenure without a permission request.
+    pub(crate) fn of_operation(operation: &Operation) -> Self {
         let option = |id: &str, kind: &str| PermissionJson {
             id: id.to_owned(),
             name: id.to_owned(),
             kind: kind.to_owned(),
         };
         Self {
-            title: cut(&deed.title, WHOLE).into_owned(),
-            details: deed.details.cut(WHOLE),
-            cwd: deed.cwd.clone(),
-            env: deed.env.clone(),
+            title: cut(&operation.title, APPROVAL_TEXT).into_owned(),
+            details: operation.details.cut(APPROVAL_TEXT),
+            cwd: operation.cwd.clone(),
+            env: operation.env.clone(),
             options: vec![option("allow", "allow_once"), option("reject", "reject_once")],
         }
     }
 }
 
-/// What somebody answered: one of the options, or none.
-pub(crate) struct Answered {
+/// The answer of a person: one of the options, or none.
+pub(crate) struct PersonAnswer {
     pub(crate) option: Option<String>,
     pub(crate) by: String,
 }
 
-impl Hosting {
-    /// Asks somebody, unless an earlier daemon did, and waits for the answer or until nobody answers any more.
-    pub(crate) async fn ask_person(&self, id: RunId, question: &Question) -> Answered {
+impl AdapterHost {
+    /// Asks a person, unless an earlier daemon did, and waits for the answer or the expiry.
+    pub(crate) async fn ask_person(&self, id: RunId, question: &Question) -> PersonAnswer {
         let agents = &self.agents;
         loop {
             let mut changes = agents.supervisor.events.changes();
-            match self.asked(&id, question).await {
+            match self.approval(&id, question).await {
                 Ok(row) if row.state == ApprovalState::Pending => {
                     let left = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
-                    // It is looked at again when something happens, or when it expires.
+                    // Checks again after any event, or when it expires.
                     let _ = timeout(Duration::from_millis(left), changes.changed()).await;
                 }
                 Ok(row) => {
@@ -89,18 +89,18 @@ impl Hosting {
                         ApprovalState::Expired => "nobody answered in time".to_owned(),
                         _ => row.answered_by.unwrap_or_else(|| "somebody".to_owned()),
                     };
-                    return Answered { option, by };
+                    return PersonAnswer { option, by };
                 }
                 Err(refusal) => {
-                    tracing::warn!(question = %id, why = refusal.detail, "nobody can be asked now");
+                    tracing::warn!(question = %id, why = refusal.detail, "approval request not recorded, retrying");
                     sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    /// The question, asked if it was not.
-    async fn asked(&self, id: &RunId, question: &Question) -> Result<ApprovalRow, Refusal> {
+    /// Returns the approval request; records it if it is new.
+    async fn approval(&self, id: &RunId, question: &Question) -> Result<ApprovalRow, Refusal> {
         let agents = &self.agents;
         agents.approvals.expire().await?;
         if let Some(row) = agents.supervisor.registry.approval(id.clone()).await? {
@@ -130,10 +130,10 @@ impl Hosting {
         let detail = json!({
             "command": cut(&question.title, KEPT),
             "details": question.details.cut(KEPT),
-            "why": "an agent asks before it does this",
+            "why": "the agent asks for permission",
         });
         agents.approvals.tell_of(id, Some(self.key.to_string()), kind::APPROVAL_ASKED, detail).await;
         let row = agents.supervisor.registry.approval(id.clone()).await?;
-        row.ok_or_else(|| Refusal::internal("the question is gone"))
+        row.ok_or_else(|| Refusal::internal("the approval request is gone"))
     }
 }

@@ -1,32 +1,32 @@
-//! How a session's agent is, and having it work otherwise.
+//! Shows a session's ACP agent, and changes its settings.
 
 use super::adapter::Adapter;
-use super::updates::Followed;
+use super::updates::UpdateReceiver;
 use crate::Agents;
 use crate::acp::adapter_start;
 use crate::acp::adapter_stop;
 use crate::sessions::settings::Setting;
 use std::sync::Arc;
-use tenure_acp::opening::{set_mode, set_option};
+use tenure_acp::open::{set_mode, set_option};
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::tools::sessions::{AdapterJson, Named};
 use tenure_store::{Session, Side};
 use tenure_supervisor::Refusal;
 
 impl Agents {
-    /// What happens in a session from now on.
-    pub fn follow_session(&self, key: &SessionKey) -> Followed {
+    /// Subscribes to the updates of a session.
+    pub fn follow_session(&self, key: &SessionKey) -> UpdateReceiver {
         self.adapters.updates.follow(key)
     }
 
-    /// The number of the last entry of a session; 0 if there is none.
+    /// Returns the number of the last entry of a session; 0 if there is none.
     pub async fn newest_entry(&self, key: &SessionKey) -> Result<u64, Refusal> {
         let page = self.supervisor.registry.entries(key.clone(), Side::Before(u64::MAX), 1, 1).await?;
         Ok(page.entries.first().map_or(0, |entry| entry.number))
     }
 }
 
-/// The adapter of a session, if one is there.
+/// Returns the public view of a session's live adapter.
 pub(crate) async fn adapter_json(agents: &Agents, key: &SessionKey) -> Option<AdapterJson> {
     let talk = agents
         .supervisor
@@ -51,7 +51,7 @@ pub(crate) async fn adapter_json(agents: &Agents, key: &SessionKey) -> Option<Ad
     })
 }
 
-/// Has an agent work in another mode, or with another option.
+/// Changes a setting of an agent.
 pub(crate) async fn adjust_agent(
     agents: &Arc<Agents>,
     setting: &Setting,
@@ -60,12 +60,12 @@ pub(crate) async fn adjust_agent(
     let key = session.row.key.clone();
     if session.row.backend != Backend::Acp {
         return Err(Refusal::wrong_state(format!(
-            "session {key} is no ACP agent's: it has no modes or options"
+            "session {key} has no ACP agent, so it has no modes or options"
         )));
     }
     let adapter = adapter_start::ensure_adapter(agents, session).await?;
     let done = adjust_adapter(agents, setting, &key, &adapter).await?;
-    done.map_err(|why| Refusal::wrong_state(format!("the agent of session {key} does not do that: {why}")))
+    done.map_err(|why| Refusal::wrong_state(format!("the agent of session {key} refuses the change: {why}")))
 }
 
 async fn adjust_adapter(
@@ -81,5 +81,5 @@ async fn adjust_adapter(
             set_option(&adapter.handle, &abilities, &adapter.session, (option, value)).await
         }
     };
-    done.map_err(|_| Refusal::wrong_state(format!("the adapter of session {key} has just ended: try again")))
+    done.map_err(|_| Refusal::wrong_state(format!("the adapter of session {key} has just exited: try again")))
 }

@@ -1,13 +1,13 @@
 //! Answers an agent's requests: permission, files below its session's directory, commands in terminals.
 
-use super::host::Hosting;
+use super::host::AdapterHost;
 use super::permission::Question;
 use crate::Adapter as Description;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tenure_acp::conversation::{Asked, Want};
-use tenure_acp::details::TOLD;
+use tenure_acp::conversation::{AgentRequest, ParsedRequest};
+use tenure_acp::details::HISTORY_TEXT;
 use tenure_acp::host::{Answer, Reply};
 use tenure_acp::message::raw;
 use tenure_acp::permission::{self, Decision};
@@ -32,13 +32,13 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn asks_somebody(&self) -> bool {
+    pub(crate) fn asks_person(&self) -> bool {
         self.permissions == Permissions::Ask
     }
 }
 
 /// Operation that an agent requests from Tenure without a permission request.
-pub(crate) struct Deed {
+pub(crate) struct Operation {
     /// Description in words.
     pub(crate) title: String,
     /// Details for the person who decides.
@@ -51,7 +51,7 @@ pub(crate) struct Deed {
     pub(crate) only_looks: bool,
 }
 
-impl Deed {
+impl Operation {
     /// Describes an operation on a file.
     fn with_file(verb: &str, path: &Path) -> Self {
         let path = path.display().to_string();
@@ -65,61 +65,63 @@ impl Deed {
     }
 }
 
-impl Hosting {
+impl AdapterHost {
     /// Carries out a request of the agent and returns the reply.
-    pub(crate) async fn satisfy(&self, asked: Asked) -> Reply {
+    pub(crate) async fn reply_to(&self, asked: AgentRequest) -> Reply {
         match asked.want() {
-            Want::Permission(wanted) => self.permit(&asked, &wanted).await,
-            Want::ReadFile(wanted) => {
-                let deed = Deed::with_file("read", &wanted.path);
-                self.if_permitted(&asked, &deed, self.read_file(wanted)).await
+            ParsedRequest::Permission(wanted) => self.permit(&asked, &wanted).await,
+            ParsedRequest::ReadFile(wanted) => {
+                let operation = Operation::with_file("read", &wanted.path);
+                self.if_permitted(&asked, &operation, self.read_file(wanted)).await
             }
-            Want::WriteFile(wanted) => {
-                if self.was_allowed(&wanted).await {
+            ParsedRequest::WriteFile(wanted) => {
+                if self.takes_grant(&wanted).await {
                     return self.write_file(wanted).await.into();
                 }
-                let mut deed = Deed::with_file("write", &wanted.path);
-                if self.bounds.asks_somebody() {
-                    deed.details.diffs = vec![self.change_of(&wanted).await];
+                let mut operation = Operation::with_file("write", &wanted.path);
+                if self.bounds.asks_person() {
+                    operation.details.diffs = vec![self.change_of(&wanted).await];
                 }
-                self.if_permitted(&asked, &deed, self.write_file(wanted)).await
+                self.if_permitted(&asked, &operation, self.write_file(wanted)).await
             }
-            Want::CreateTerminal(mut wanted) => {
+            ParsedRequest::CreateTerminal(mut wanted) => {
                 // Resolved before the question: a link in the path may change before a person answers.
                 if let Some(real) = wanted.cwd.as_ref().and_then(|cwd| file::real(cwd).ok()) {
                     wanted.cwd = Some(real);
                 }
-                let deed = match self.terminal_deed(&wanted) {
-                    Ok(deed) => deed,
+                let operation = match self.terminal_operation(&wanted) {
+                    Ok(operation) => operation,
                     Err(refusal) => return Reply::from(Err(refused(refusal.detail))),
                 };
-                self.if_permitted(&asked, &deed, self.create_terminal(&asked, wanted)).await
+                self.if_permitted(&asked, &operation, self.create_terminal(&asked, wanted)).await
             }
-            Want::TerminalOutput(wanted) => self.terminal_output(&wanted.terminal_id.0).await.into(),
-            Want::WaitForExit(wanted) => self.wait_for_exit(&wanted.terminal_id.0).await.into(),
-            Want::KillTerminal(wanted) => self.kill_terminal(&wanted.terminal_id.0).await.into(),
-            Want::ReleaseTerminal(wanted) => self.release_terminal(&wanted.terminal_id.0).await.into(),
-            Want::Nothing(error) => Reply::from(Err(error)),
+            ParsedRequest::TerminalOutput(wanted) => self.terminal_output(&wanted.terminal_id.0).await.into(),
+            ParsedRequest::WaitForExit(wanted) => self.wait_for_exit(&wanted.terminal_id.0).await.into(),
+            ParsedRequest::KillTerminal(wanted) => self.kill_terminal(&wanted.terminal_id.0).await.into(),
+            ParsedRequest::ReleaseTerminal(wanted) => {
+                self.release_terminal(&wanted.terminal_id.0).await.into()
+            }
+            ParsedRequest::Nothing(error) => Reply::from(Err(error)),
         }
     }
 
     /// Returns true if a person has allowed this change of a file.
-    async fn was_allowed(&self, wanted: &WriteTextFileRequest) -> bool {
-        if !lock(&self.allowed).knows(&wanted.path) {
+    async fn takes_grant(&self, wanted: &WriteTextFileRequest) -> bool {
+        if !lock(&self.write_grants).may_allow(&wanted.path) {
             return false;
         }
         let old = self.text_of(&wanted.path).await;
-        lock(&self.allowed).takes(&wanted.path, &old, &wanted.content)
+        lock(&self.write_grants).take(&wanted.path, &old, &wanted.content)
     }
 
     /// Answers a request for permission.
-    async fn permit(&self, asked: &Asked, wanted: &RequestPermissionRequest) -> Reply {
+    async fn permit(&self, asked: &AgentRequest, wanted: &RequestPermissionRequest) -> Reply {
         let (decision, by) = match permission::decide(self.bounds.permissions, wanted, false) {
             Decision::Ask => {
                 let answered =
                     self.ask_person(asked.consequence(self.run()), &Question::of_request(wanted)).await;
                 if let Some(option) = &answered.option {
-                    lock(&self.allowed).chosen(wanted, option);
+                    lock(&self.write_grants).record_choice(wanted, option);
                 }
                 let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
                 // Without a valid choice, takes the agent's reject option: a cancelled outcome would end its turn.
@@ -138,22 +140,30 @@ impl Hosting {
     }
 
     /// Carries out an operation if it is permitted. A decision by a person, and every rejection, goes into the history.
-    async fn if_permitted(&self, asked: &Asked, deed: &Deed, doing: impl Future<Output = Answer>) -> Reply {
+    async fn if_permitted(
+        &self,
+        asked: &AgentRequest,
+        operation: &Operation,
+        doing: impl Future<Output = Answer>,
+    ) -> Reply {
         let (allowed, by) = match self.bounds.permissions {
             Permissions::ApproveAll => return doing.await.into(),
-            Permissions::ApproveReads | Permissions::Ask if deed.only_looks => return doing.await.into(),
+            Permissions::ApproveReads | Permissions::Ask if operation.only_looks => {
+                return doing.await.into();
+            }
             Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
             Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
             Permissions::Ask => {
-                let answered = self.ask_person(asked.consequence(self.run()), &Question::of_deed(deed)).await;
+                let answered =
+                    self.ask_person(asked.consequence(self.run()), &Question::of_operation(operation)).await;
                 (answered.option.as_deref() == Some("allow"), answered.by)
             }
         };
         let outcome = if allowed { "allow" } else { "reject" };
-        let title = visible::cut(&deed.title, TOLD);
-        let details = deed.details.cut(TOLD);
+        let title = visible::cut(&operation.title, HISTORY_TEXT);
+        let details = operation.details.cut(HISTORY_TEXT);
         let told = Some(json!({ "tool": title, "details": details, "outcome": outcome, "by": by }));
-        let answer = if allowed { doing.await } else { Err(not_permitted(&deed.title, &by)) };
+        let answer = if allowed { doing.await } else { Err(not_permitted(&operation.title, &by)) };
         Reply { answer, told }
     }
 }

@@ -11,10 +11,10 @@ use tenure_core::watch::{Usage, worked};
 use tokio::time::{Instant, sleep_until};
 
 /// Maximum number of runs to measure in a session: its adapter and its terminals.
-const MEASURED: usize = 50;
+const MEASURED_RUNS: usize = 50;
 
 /// Measurement of a session's processes.
-struct Measured {
+struct Measurement {
     at: Instant,
     usage: Usage,
     /// Pid and start time of each process.
@@ -32,15 +32,15 @@ pub(crate) async fn until_silent(
     let Some(limit) = limit else { return std::future::pending().await };
     let mut begun = Instant::now();
     loop {
-        let since = begun.max(adapter.spoke_at());
+        let since = begun.max(adapter.last_output_at());
         sleep_until(since + limit / 2).await;
-        if adapter.spoke_at() > since {
+        if adapter.last_output_at() > since {
             continue;
         }
         let first = measure(agents, key).await;
         // Even after a slow measurement, there must be some time between the two.
         sleep_until((since + limit).max(Instant::now() + limit / 4)).await;
-        if adapter.spoke_at() > since {
+        if adapter.last_output_at() > since {
             continue;
         }
         let last = measure(agents, key).await;
@@ -53,13 +53,13 @@ pub(crate) async fn until_silent(
 }
 
 /// Measures the processes of a session; `None` if they cannot be read.
-async fn measure(agents: &Agents, key: &SessionKey) -> Option<Measured> {
-    let mut measured = Measured {
+async fn measure(agents: &Agents, key: &SessionKey) -> Option<Measurement> {
+    let mut measured = Measurement {
         at: Instant::now(),
         usage: Usage { cpu: Duration::ZERO, io_bytes: 0 },
         processes: HashSet::new(),
     };
-    for run in query::live_runs_of(agents, key, MEASURED).await.ok()? {
+    for run in query::live_runs_of(agents, key, MEASURED_RUNS).await.ok()? {
         let row = agents.supervisor.registry.run(run).await.ok()??;
         for process in agents.supervisor.tree(&row).await.ok()? {
             measured.usage.cpu += Duration::from_millis(process.cpu_ms);
@@ -71,7 +71,7 @@ async fn measure(agents: &Agents, key: &SessionKey) -> Option<Measured> {
 
 /// Returns true if nothing worked between two measurements. A process that was started meanwhile counts as work, because
 /// the totals do not include processes that have ended.
-fn is_idle(first: &Measured, last: &Measured) -> bool {
+fn is_idle(first: &Measurement, last: &Measurement) -> bool {
     let within = last.at.saturating_duration_since(first.at);
     last.processes.is_subset(&first.processes) && !worked(first.usage, last.usage, within)
 }
@@ -80,9 +80,9 @@ fn is_idle(first: &Measured, last: &Measured) -> bool {
 mod tests {
     use super::*;
 
-    fn measured(at: Instant, cpu_ms: u64, pids: &[i32]) -> Measured {
+    fn measured(at: Instant, cpu_ms: u64, pids: &[i32]) -> Measurement {
         let usage = Usage { cpu: Duration::from_millis(cpu_ms), io_bytes: 0 };
-        Measured { at, usage, processes: pids.iter().map(|&pid| (pid, 0)).collect() }
+        Measurement { at, usage, processes: pids.iter().map(|&pid| (pid, 0)).collect() }
     }
 
     #[test]

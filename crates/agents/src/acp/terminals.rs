@@ -1,11 +1,11 @@
 //! Terminals of an agent. Each is a run of its session: Tenure contains its tree, keeps its output, and ends it with the
 //! session. A terminal's id is its run's id and the requested output limit, so no state is needed.
 
-use super::host::Hosting;
-use super::requests::{Deed, refused};
-use crate::sessions::dress;
+use super::host::AdapterHost;
+use super::requests::{Operation, refused};
+use crate::sessions::set_environment;
 use std::path::Path;
-use tenure_acp::conversation::Asked;
+use tenure_acp::conversation::AgentRequest;
 use tenure_acp::host::Answer;
 use tenure_acp::message::raw;
 use tenure_acp::schema::{
@@ -34,8 +34,12 @@ const MOST: u64 = 1 << 20;
 /// Bytes to read at a time.
 const CHUNK: usize = 64 << 10;
 
-impl Hosting {
-    pub(crate) async fn create_terminal(&self, asked: &Asked, wanted: CreateTerminalRequest) -> Answer {
+impl AdapterHost {
+    pub(crate) async fn create_terminal(
+        &self,
+        asked: &AgentRequest,
+        wanted: CreateTerminalRequest,
+    ) -> Answer {
         let run = asked.consequence(self.run());
         let limit = wanted.output_byte_limit;
         // An earlier daemon may have started this run already.
@@ -47,7 +51,7 @@ impl Hosting {
             .await
             .map_err(|error| refused(error.to_string()))?;
         if known.is_none() {
-            let asked = self.terminal_asked(run.clone(), wanted).map_err(told)?;
+            let asked = self.terminal_request(run.clone(), wanted).map_err(told)?;
             let who = Requester::Operator { about: format!("the agent of session {}", self.key) };
             self.agents.supervisor.start(asked, who.to_string(), None).await.map_err(told)?;
         }
@@ -56,11 +60,11 @@ impl Hosting {
     }
 
     /// Describes a command for a permission question: its exact words, its directory and its variables.
-    pub(crate) fn terminal_deed(&self, wanted: &CreateTerminalRequest) -> Result<Deed, Refusal> {
+    pub(crate) fn terminal_operation(&self, wanted: &CreateTerminalRequest) -> Result<Operation, Refusal> {
         environment::judge(wanted.env.iter().map(|it| (it.name.as_str(), it.value.as_str())))
             .map_err(Refusal::invalid)?;
         let line = shell_line(words(wanted).iter().map(String::as_str));
-        let odd = visible::odd_control(&line).filter(|_| self.bounds.asks_somebody());
+        let odd = visible::odd_control(&line).filter(|_| self.bounds.asks_person());
         if let Some(control) = odd {
             return Err(Refusal::invalid(format!(
                 "the command holds the control character {}, and only newline and tab can be shown to a person: leave it \
@@ -79,15 +83,15 @@ impl Hosting {
             ..ToolDetails::default()
         };
         let title = format!("run {line}");
-        Ok(Deed { title, details, cwd: Some(cwd), env: given.collect(), only_looks: false })
+        Ok(Operation { title, details, cwd: Some(cwd), env: given.collect(), only_looks: false })
     }
 
-    fn terminal_asked(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<StartRequest, Refusal> {
+    fn terminal_request(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<StartRequest, Refusal> {
         let mut spec = self.agents.supervisor.handed_down();
         let (words, is_line) = (words(&wanted), is_line(&wanted));
         spec.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
         let caller = self.agents.caller_envs.of(&self.key);
-        dress(&mut spec, &self.bounds.description.env, caller.as_deref())?;
+        set_environment(&mut spec, &self.bounds.description.env, caller.as_deref())?;
         for variable in &wanted.env {
             set_variable(&mut spec.env, &variable.name, &variable.value)?;
             spec.options.env_names.push(variable.name.clone());

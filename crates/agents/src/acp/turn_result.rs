@@ -1,11 +1,11 @@
-//! How a turn of an ACP agent ended: by what the agent answered, or why it was ended before, and with what it said at last.
+//! Computes the end of an ACP turn: from the agent's response or the reason of an early end, and its last message.
 
 use crate::Agents;
 use serde_json::Value;
 use std::time::Duration;
 use tenure_acp::history::Kind;
 use tenure_acp::host::Answer;
-use tenure_acp::turn as acp;
+use tenure_acp::turn::{TurnResult, turn_result};
 use tenure_core::duration::show;
 use tenure_core::ids::TurnId;
 use tenure_core::session::{SessionKey, Stop};
@@ -14,28 +14,28 @@ use tenure_core::task::Progress;
 use tenure_os::clock;
 use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
 
-/// How many of a turn's last entries are looked through for what was said at last.
+/// Maximum number of entries to search for the last message.
 const LAST: usize = 200;
-/// How many are read at a time.
+/// Number of entries to read at a time.
 const PAGE: usize = 10;
-/// How much of the last entries is read to say how a turn goes.
+/// Maximum size of the entries to read for the progress.
 const PROGRESS_BYTES: u64 = 256 << 10;
 
-/// Why a turn is ended before the agent ends it.
+/// The reason to end a turn before the agent does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Early {
+pub(crate) enum EarlyEnd {
     Cancelled,
     TimedOut,
-    /// It was silent for so long.
+    /// The agent was silent for this long.
     Silent(Duration),
 }
 
-impl Early {
-    /// How a turn is recorded that was ended so; a cancel needs no words.
+impl EarlyEnd {
+    /// Returns the end of the turn for this reason. A cancel needs no explanation.
     pub(crate) fn end(self, name: &str) -> End {
         let why = match self {
             Self::Cancelled => return (Outcome::Cancelled, Stop::Cancelled, None),
-            Self::TimedOut => "its turn had no time left".to_owned(),
+            Self::TimedOut => "its turn reached its time limit".to_owned(),
             Self::Silent(limit) => format!(
                 "{name} gave no output for {} and used no CPU, so its turn was ended: check that it is logged in and that its \
                  model answers; agents.{name}.acp.no-output-timeout in config.toml gives it more time",
@@ -46,40 +46,42 @@ impl Early {
     }
 }
 
-/// How a turn ended, and what went wrong.
+/// The outcome of a turn, the reason why the agent stopped, and the error.
 pub(crate) type End = (Outcome, Stop, Option<String>);
 
-/// How a turn ended by what the agent answered.
+/// Returns the end of a turn for the agent's response.
 pub(crate) fn acp_end(answer: &Answer) -> End {
-    match acp::over(answer.as_ref().map(AsRef::as_ref)) {
-        acp::Over::Done => (Outcome::Done, Stop::EndTurn, None),
-        acp::Over::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
-        acp::Over::Refused => (Outcome::Failed, Stop::Refusal, Some("the agent refuses to do it".to_owned())),
-        acp::Over::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
-        acp::Over::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
+    match turn_result(answer.as_ref().map(AsRef::as_ref)) {
+        TurnResult::Done => (Outcome::Done, Stop::EndTurn, None),
+        TurnResult::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
+        TurnResult::Refused => {
+            (Outcome::Failed, Stop::Refusal, Some("the agent refuses the request".to_owned()))
+        }
+        TurnResult::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
+        TurnResult::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
     }
 }
 
-/// What an answer means of a turn that was to be ended early.
-pub(crate) fn after(end: End, early: Early, name: &str) -> End {
+/// Returns the end of a turn whose response came after an early end.
+pub(crate) fn after(end: End, early: EarlyEnd, name: &str) -> End {
     let (outcome, stop, why) = early.end(name);
-    // Some agents call it an error that they were told to stop, others the end.
+    // Some agents respond to a cancel with an error, others with a normal end.
     (outcome, stop, why.or(end.2))
 }
 
 impl Agents {
-    /// The end of a turn, as it is recorded.
-    pub(crate) async fn ended(
+    /// Returns the end of a turn for the record, with the agent's last message.
+    pub(crate) async fn turn_end(
         &self,
         turn: &Turn,
         (outcome, stop, error): (Outcome, Stop, Option<String>),
         resume: Option<String>,
     ) -> TurnEnd {
-        let text = said_at_last(self, turn).await;
+        let text = last_message(self, turn).await;
         TurnEnd { outcome, stop: Some(stop), at_ms: clock::unix_ms(), text, error, resume }
     }
 
-    /// How a turn of an agent goes that is under way: what was said or done last, and what was done so far.
+    /// Returns the progress of a running turn: the last message or tool call, and the number of steps so far.
     pub async fn acp_progress(&self, key: &SessionKey, turn: &TurnId) -> Progress {
         let page =
             self.supervisor.registry.entries(key.clone(), Side::Before(u64::MAX), LAST, PROGRESS_BYTES).await;
@@ -98,7 +100,7 @@ impl Agents {
     }
 }
 
-/// The end of a turn that the agent ended by itself. One whose answer is lost did not succeed.
+/// Returns the end of a turn that the agent ended itself. It failed if the answer was lost.
 pub(crate) async fn own_end(agents: &Agents, turn: &Turn, end: End) -> End {
     if end.1 != Stop::EndTurn {
         return end;
@@ -108,13 +110,13 @@ pub(crate) async fn own_end(agents: &Agents, turn: &Turn, end: End) -> End {
     let entries = page.map(|page| page.entries).unwrap_or_default();
     let of_turn = entries.iter().take_while(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
     match lost_answer(of_turn) {
-        Some(why) => (Outcome::Failed, Stop::Error, Some(format!("it was not answered: {why}"))),
+        Some(why) => (Outcome::Failed, Stop::Error, Some(format!("its answer was lost: {why}"))),
         None => end,
     }
 }
 
-/// What the agent said after the last thing that it did.
-async fn said_at_last(agents: &Agents, turn: &Turn) -> Option<FinalText> {
+/// Returns the text after the agent's last action.
+async fn last_message(agents: &Agents, turn: &Turn) -> Option<FinalText> {
     let mut pieces = Vec::new();
     let mut before = Some(Side::Before(u64::MAX));
     let mut left = LAST;
@@ -128,11 +130,11 @@ async fn said_at_last(agents: &Agents, turn: &Turn) -> Option<FinalText> {
         left = left.saturating_sub(PAGE);
         before = page.next;
         for entry in page.entries {
-            match kind_in(&entry, turn) {
-                Said::Text(text) => pieces.push(text),
-                Said::Beside => {}
-                Said::Other if pieces.is_empty() => {}
-                Said::Other | Said::Earlier => {
+            match role_in(&entry, turn) {
+                EntryRole::Text(text) => pieces.push(text),
+                EntryRole::Beside => {}
+                EntryRole::Other if pieces.is_empty() => {}
+                EntryRole::Other | EntryRole::Earlier => {
                     before = None;
                     break;
                 }
@@ -143,7 +145,7 @@ async fn said_at_last(agents: &Agents, turn: &Turn) -> Option<FinalText> {
     (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
 }
 
-/// What was lost of a turn in which the agent said nothing else.
+/// Returns the note about lost output, if the turn has no message of the agent.
 fn lost_answer<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
     let mut lost = None;
     for entry in entries {
@@ -157,7 +159,7 @@ fn lost_answer<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
     lost
 }
 
-/// What an agent has done so far, counted: its tool calls and the steps of its plan.
+/// Counts the tool calls of an agent and the steps of its plan.
 fn steps(tools: &[Value], plan: &Value) -> Option<String> {
     let is = |it: &&Value, status: &str| it["status"] == status;
     let with = |status: &str| tools.iter().filter(|it| is(it, status)).count();
@@ -175,23 +177,25 @@ fn steps(tools: &[Value], plan: &Value) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What an entry is to what was said at last in a turn.
-enum Said {
+/// The meaning of an entry for the last message of a turn.
+enum EntryRole {
+    /// Part of a message.
     Text(String),
-    /// Nothing that comes between.
+    /// An entry that does not separate messages.
     Beside,
+    /// An action, which separates messages.
     Other,
-    /// It is of a turn before.
+    /// An entry of an earlier turn.
     Earlier,
 }
 
-fn kind_in(entry: &Entry, turn: &Turn) -> Said {
+fn role_in(entry: &Entry, turn: &Turn) -> EntryRole {
     let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
     match text_of(entry) {
-        _ if entry.turn.as_ref() != Some(&turn.asked.id) => Said::Earlier,
-        Some(text) if entry.kind == Kind::Agent.word() => Said::Text(text),
-        _ if beside.contains(&entry.kind.as_str()) => Said::Beside,
-        _ => Said::Other,
+        _ if entry.turn.as_ref() != Some(&turn.asked.id) => EntryRole::Earlier,
+        Some(text) if entry.kind == Kind::Agent.word() => EntryRole::Text(text),
+        _ if beside.contains(&entry.kind.as_str()) => EntryRole::Beside,
+        _ => EntryRole::Other,
     }
 }
 

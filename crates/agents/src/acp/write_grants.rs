@@ -1,15 +1,15 @@
-//! The changes of files that a person has allowed an agent. The person is not asked again when the agent has us write
-//! the change that they were shown, and is asked when the agent has us write something else.
+//! The file changes that a person has grants. The agent may write the change that was shown to the person without
+//! another question; any other change needs one.
 
 use std::path::{Path, PathBuf};
 use tenure_acp::schema::{PermissionOptionKind, RequestPermissionRequest, ToolCallContent, ToolKind};
 
-/// How many files that were allowed and not written are remembered: some agents write themselves.
-const MOST: usize = 100;
+/// Maximum number of allowed changes to remember until they are written: some agents write the files themselves.
+const MAX_CHANGES: usize = 100;
 
 /// The files that an agent may write. The next daemon asks again.
 #[derive(Debug, Default)]
-pub(crate) struct Allowed {
+pub(crate) struct WriteGrants {
     always: bool,
     once: Vec<Change>,
 }
@@ -38,9 +38,9 @@ impl Change {
     }
 }
 
-impl Allowed {
-    /// Somebody has chosen this option.
-    pub(crate) fn chosen(&mut self, wanted: &RequestPermissionRequest, option: &str) {
+impl WriteGrants {
+    /// Records the option that a person has chosen.
+    pub(crate) fn record_choice(&mut self, wanted: &RequestPermissionRequest, option: &str) {
         let mut chosen =
             wanted.options.iter().filter(|offered| &*offered.option_id.0 == option).map(|it| it.kind);
         let kind = chosen.next();
@@ -66,17 +66,17 @@ impl Allowed {
             }
         }
         self.once.extend(changes);
-        let too_many = self.once.len().saturating_sub(MOST);
+        let too_many = self.once.len().saturating_sub(MAX_CHANGES);
         self.once.drain(..too_many);
     }
 
     /// Returns true if a person may have allowed writing this file.
-    pub(crate) fn knows(&self, path: &Path) -> bool {
+    pub(crate) fn may_allow(&self, path: &Path) -> bool {
         self.always || self.once.iter().any(|change| change.path == path)
     }
 
-    /// Whether this file may be written now; once, if that is how it was allowed.
-    pub(crate) fn takes(&mut self, path: &Path, old: &str, new: &str) -> bool {
+    /// Returns true if this change may be written now. A change that was allowed once is used up by that.
+    pub(crate) fn take(&mut self, path: &Path, old: &str, new: &str) -> bool {
         let at = self.once.iter().position(|change| change.path == path && change.makes(old, new));
         if let Some(at) = at {
             self.once.remove(at);
@@ -109,41 +109,41 @@ mod tests {
         RequestPermissionRequest::new("s", ToolCallUpdate::new("t", fields), options)
     }
 
-    fn takes(allowed: &mut Allowed, paths: [&str; 4]) -> [bool; 4] {
+    fn takes(grants: &mut WriteGrants, paths: [&str; 4]) -> [bool; 4] {
         paths.map(|path| {
             let new = if path == "/work/b" { "zero two three" } else { "new" };
-            allowed.takes(Path::new(path), "zero one three", new)
+            grants.take(Path::new(path), "zero one three", new)
         })
     }
 
     #[test]
     fn what_was_allowed_once_is_written_once() {
-        let mut allowed = Allowed::default();
-        allowed.chosen(&asks(ToolKind::Edit), "once");
+        let mut grants = WriteGrants::default();
+        grants.record_choice(&asks(ToolKind::Edit), "once");
         let paths = ["/work/c", "/work/a", "/work/a", "/work/b"];
-        assert_eq!(takes(&mut allowed, paths), [false, true, false, true]);
+        assert_eq!(takes(&mut grants, paths), [false, true, false, true]);
     }
 
     #[test]
     fn what_nobody_was_shown_is_not_written() {
-        let mut allowed = Allowed::default();
-        allowed.chosen(&asks(ToolKind::Edit), "once");
+        let mut grants = WriteGrants::default();
+        grants.record_choice(&asks(ToolKind::Edit), "once");
         for (path, old, new) in [
             ("/work/a", "old", "something else"),
             ("/work/b", "zero one three", "zero two three and more"),
             ("/work/b", "zero", "zero two"),
         ] {
-            assert!(!allowed.takes(Path::new(path), old, new), "{path} {new}");
+            assert!(!grants.take(Path::new(path), old, new), "{path} {new}");
         }
-        assert!(allowed.takes(Path::new("/work/b"), "one one\n", "two two"), "wherever it is");
+        assert!(grants.take(Path::new("/work/b"), "one one\n", "two two"), "wherever it is");
     }
 
     #[test]
     fn what_was_refused_or_not_offered_is_not_written() {
         for option in ["no", "perhaps"] {
-            let mut allowed = Allowed::default();
-            allowed.chosen(&asks(ToolKind::Edit), option);
-            assert!(!allowed.takes(Path::new("/work/a"), "", "new"), "{option}");
+            let mut grants = WriteGrants::default();
+            grants.record_choice(&asks(ToolKind::Edit), option);
+            assert!(!grants.take(Path::new("/work/a"), "", "new"), "{option}");
         }
     }
 
@@ -152,9 +152,9 @@ mod tests {
         let paths = ["/work/c", "/work/a", "/work/a", "/work/b"];
         for (kind, expected) in [(ToolKind::Edit, [true; 4]), (ToolKind::Execute, [false, true, false, true])]
         {
-            let mut allowed = Allowed::default();
-            allowed.chosen(&asks(kind), "always");
-            assert_eq!(takes(&mut allowed, paths), expected, "{kind:?}");
+            let mut grants = WriteGrants::default();
+            grants.record_choice(&asks(kind), "always");
+            assert_eq!(takes(&mut grants, paths), expected, "{kind:?}");
         }
     }
 
@@ -164,8 +164,8 @@ mod tests {
         wanted.options = [PermissionOptionKind::AllowAlways, PermissionOptionKind::RejectOnce]
             .map(|kind| PermissionOption::new("x", "x", kind))
             .to_vec();
-        let mut allowed = Allowed::default();
-        allowed.chosen(&wanted, "x");
-        assert!(!allowed.knows(Path::new("/work/a")));
+        let mut grants = WriteGrants::default();
+        grants.record_choice(&wanted, "x");
+        assert!(!grants.may_allow(Path::new("/work/a")));
     }
 }

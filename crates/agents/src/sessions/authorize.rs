@@ -1,6 +1,6 @@
-//! Who asks for something to be done with sessions, and what they may see. Somebody outside of all sessions may see all
-//! of them; a session sees what `can_see` lets it. Whoever is bound to a session asks as that one and no other, and can
-//! ask to see less than the settings allow, never more.
+//! Authorizes requests about sessions. A client outside of all sessions may see all of them; a session sees what
+//! `can_see` allows. A client that is bound to a session makes requests as that session only, and can ask for less
+//! visibility than the settings allow, never for more.
 
 use super::key;
 use crate::Agents;
@@ -39,15 +39,15 @@ impl<'a> From<&'a TasksRequest> for Acting<'a> {
     }
 }
 
-/// Who asks.
+/// The requester of a call, with its rights.
 pub struct Asker {
-    /// In a person's words.
+    /// Its description, for people.
     pub about: String,
-    /// As which session; none for somebody outside of all.
+    /// The session as which it makes the request; `None` outside of all sessions.
     session: Option<AsSession>,
-    /// The session that made that one for itself.
+    /// The session that created that session.
     pub(crate) maker: Option<SessionKey>,
-    /// The process that asks; a session's, or that of somebody who acts as one, does not count.
+    /// The calling process; `None` if the request is made as a session.
     pub(crate) process: Option<CallerProcess>,
 }
 
@@ -55,12 +55,12 @@ struct AsSession {
     requester: core::Requester,
     visibility: Visibility,
     a2a: AgentToAgent,
-    /// Whether whoever asks is that session, and not somebody outside who acts as it.
+    /// True if the client is bound to the session; false if an operator acts as it.
     bound: bool,
 }
 
 impl Agents {
-    /// Who asks, as far as they may be who they say.
+    /// Checks that the client may make the request as this session, and returns the requester.
     pub async fn asker(&self, request: impl Into<Acting<'_>>, who: &Requester) -> Result<Asker, Refusal> {
         let request = request.into();
         let acting = who.acting_as(request.requester)?;
@@ -69,7 +69,7 @@ impl Agents {
             return match (request.visibility, request.sandboxed) {
                 (None, None) => Ok(Asker { about, session: None, maker: None, process: None }),
                 _ => Err(Refusal::invalid(
-                    "visibility and sandboxed are a session's: say which session asks, with as",
+                    "visibility and sandboxed need a session: name the requesting session with `as`",
                 )),
             };
         };
@@ -78,7 +78,7 @@ impl Agents {
         let visibility = request.visibility.unwrap_or(set);
         if who.only_session().is_some() && !is_within(visibility, set) {
             return Err(Refusal::forbidden(format!(
-                "session {key} may see {set}, and asks for {visibility}: the operator sets sessions.visibility"
+                "session {key} asks for visibility {visibility}, but the settings allow {set}: the operator sets sessions.visibility"
             )));
         }
         let shut_in = request.sandboxed.unwrap_or(false);
@@ -94,7 +94,7 @@ impl Agents {
     }
 }
 
-/// A session that has no row yet: it is what its row will say.
+/// Returns the requester for a session that has no row yet, with the rights that its row will give.
 async fn new_requester(
     agents: &Agents,
     key: SessionKey,
@@ -116,29 +116,29 @@ async fn new_requester(
     })
 }
 
-/// Whether whatever one visibility shows, the other does.
+/// Returns true if `more` shows everything that `less` shows.
 fn is_within(less: Visibility, more: Visibility) -> bool {
     less == more || less == Visibility::SelfOnly || more == Visibility::All
 }
 
 impl Asker {
-    /// The same with its process, if it asks outside of all sessions.
+    /// Adds the calling process, if the request is made outside of all sessions.
     pub(crate) fn with_process(self, process: Option<CallerProcess>) -> Self {
         let process = process.filter(|_| self.session.is_none());
         Self { process, ..self }
     }
 
-    /// The session that asks.
+    /// Returns the requesting session.
     pub fn key(&self) -> Option<&SessionKey> {
         self.session.as_ref().map(|it| &it.requester.key)
     }
 
-    /// Whether it is shut in.
+    /// Returns true if it is sandboxed.
     pub(crate) fn is_sandboxed(&self) -> bool {
         self.session.as_ref().is_some_and(|it| it.requester.sandboxed)
     }
 
-    /// What a list may be narrowed to before each row is asked for.
+    /// Returns the filter for a list; each row is checked after it.
     pub(crate) fn narrowing(&self) -> Option<Narrowing> {
         self.session.as_ref().map(|it| narrow(&it.requester, it.visibility, &it.a2a))
     }
@@ -150,12 +150,12 @@ impl Asker {
         }
     }
 
-    /// Whether a row is shown in a list.
+    /// Returns true if a list shows this row.
     pub(crate) fn lists(&self, row: &SessionRow) -> bool {
         self.access(row).is_allowed()
     }
 
-    /// Lets the asker do this with a session, or says why not.
+    /// Checks that the requester may do this with a session.
     pub fn see(&self, row: &SessionRow, action: Action) -> Result<(), Refusal> {
         match self.access(row) {
             Access::Allow => Ok(()),
@@ -163,7 +163,7 @@ impl Asker {
         }
     }
 
-    /// Lets the asker have commands executed as an agent: what that one may execute is not for others to use.
+    /// Checks that the requester may execute commands as this agent: the allowlist of an agent is not for others.
     pub(crate) fn execute_as(&self, agent: Option<&AgentId>) -> Result<(), Refusal> {
         let (Some(it), Some(agent)) = (&self.session, agent) else { return Ok(()) };
         let own = it.requester.agent.as_ref();
@@ -171,17 +171,17 @@ impl Asker {
             return Ok(());
         }
         Err(Refusal::forbidden(format!(
-            "session {} cannot have commands executed as agent {agent}: leave the agent out, or have the operator allow \
+            "session {} cannot execute commands as agent {agent}: leave the agent out, or have the operator allow \
              agent-to-agent access",
             it.requester.key
         )))
     }
 
-    /// Lets the asker end a session, or what it does: to see it is not enough, it must be its own or have come from it.
+    /// Checks that the requester may end a session and its turns: it must be its own, or one that it spawned.
     pub fn own(&self, row: &SessionRow) -> Result<(), Refusal> {
         match self.key() {
             Some(key) if row.key != *key && !row.came_from(key) => Err(Refusal::forbidden(format!(
-                "session {} did not come from session {key}, which can end only itself and what it spawned",
+                "session {} was not spawned by session {key}: a session can end only itself and the sessions that it spawned",
                 row.key
             ))),
             Some(_) | None => Ok(()),

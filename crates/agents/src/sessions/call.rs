@@ -145,7 +145,7 @@ impl SessionsCall {
             Action::SetMode => {
                 let session = session(&request)?;
                 let mode = request.agent_mode.ok_or_else(|| {
-                    Refusal::invalid("agentMode is missing: say which mode, as `status` lists them")
+                    Refusal::invalid("agentMode is missing: name a mode that `status` lists")
                 })?;
                 Self::SetMode { session, mode }
             }
@@ -160,7 +160,7 @@ impl SessionsCall {
                 let session = session(&request)?;
                 let (Some(question), Some(option)) = (request.question, request.option) else {
                     return Err(Refusal::invalid(
-                        "question or option is missing: `status` lists what is asked",
+                        "question or option is missing: `status` lists the open requests",
                     ));
                 };
                 Self::Answer(AnswerCall { session, question, option })
@@ -221,7 +221,7 @@ impl SpawnCall {
 impl SpawnBackend {
     fn read(backend: Option<Backend>, agent: Option<AgentId>) -> Result<Self, Refusal> {
         let missing =
-            |of| Refusal::invalid(format!("agent is missing: say which agent's {of} carries out the turns"));
+            |of| Refusal::invalid(format!("agent is missing: name the agent whose {of} runs the turns"));
         Ok(match backend {
             Some(Backend::Acp) => Self::Acp(agent.ok_or_else(|| missing("adapter"))?),
             Some(Backend::Cli) => Self::Cli(agent.ok_or_else(|| missing("command"))?),
@@ -248,7 +248,7 @@ impl SendCall {
     fn read(request: SessionsRequest) -> Result<Self, Refusal> {
         let session = session(&request)?;
         let Some(text) = request.text else {
-            return Err(Refusal::invalid("text is missing: say what is to be done"));
+            return Err(Refusal::invalid("text is missing: write the message to send"));
         };
         check_message(&text)?;
         Ok(Self { session, text, when_busy: request.when_busy.unwrap_or_default() })
@@ -311,19 +311,20 @@ fn page(limit: Option<u64>) -> Result<usize, Refusal> {
 fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
     let parts = text.split_once(':').and_then(|(at, key)| Some((at.parse().ok()?, key.parse().ok()?)));
     let (created_at_ms, key) =
-        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
+        parts.ok_or_else(|| Refusal::invalid("after must be the `next` value of the previous page"))?;
     Ok(SessionCursor { created_at_ms, key })
 }
 
 fn number(text: &str) -> Result<u64, Refusal> {
-    text.parse().map_err(|_| Refusal::invalid("after is a number: what next said on the page before"))
+    text.parse()
+        .map_err(|_| Refusal::invalid("after must be the `next` value of the previous page, a number"))
 }
 
 fn absolute(cwd: String) -> Result<String, Refusal> {
     if std::path::Path::new(&cwd).is_absolute() && !cwd.contains('\0') {
         Ok(cwd)
     } else {
-        Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}")))
+        Err(Refusal::invalid(format!("cwd {cwd:?} is not absolute: write an absolute path")))
     }
 }
 
@@ -345,16 +346,14 @@ fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
 /// Checks that a message is not empty, not too long, and can be passed to a program.
 fn check_message(text: &str) -> Result<(), Refusal> {
     if text.trim().is_empty() {
-        return Err(Refusal::invalid("the message is empty: say what is to be done"));
+        return Err(Refusal::invalid("the message is empty: write the message to send"));
     }
     if text.contains('\0') {
-        return Err(Refusal::invalid(
-            "the message holds a NUL byte, which no program can be given: leave it out",
-        ));
+        return Err(Refusal::invalid("the message contains a NUL byte, which no program accepts: remove it"));
     }
     if text.len() > MESSAGE_BYTES {
         return Err(Refusal::too_large(format!(
-            "the message has {} bytes, and {MESSAGE_BYTES} is the most: write it to a file and name that",
+            "the message has {} bytes, the maximum is {MESSAGE_BYTES}: write it to a file and name the file",
             text.len()
         )));
     }

@@ -49,17 +49,17 @@ struct Envs {
 }
 
 impl CallerEnvs {
-    /// Keeps what came with a message until its turn begins.
+    /// Keeps the variables of a message until its turn begins.
     pub(crate) fn put(&self, turn: &TurnId, session: &SessionKey, env: CallerEnv) {
         lock(&self.0).of_messages.insert(turn.clone(), (session.clone(), Arc::new(env)));
     }
 
-    /// Drops what came with a message that has no turn of its own.
+    /// Drops the variables of a message that has no turn of its own.
     pub(crate) fn forget_message(&self, turn: &TurnId) {
         lock(&self.0).of_messages.remove(turn);
     }
 
-    /// A turn begins: what came with its message holds for the session from now on.
+    /// Applies the variables of a message to its session when its turn begins.
     pub(crate) fn begin(&self, turn: &TurnId) {
         let mut envs = lock(&self.0);
         if let Some((session, env)) = envs.of_messages.remove(turn) {
@@ -67,17 +67,17 @@ impl CallerEnvs {
         }
     }
 
-    /// This holds for the session from now on.
+    /// Applies these variables to the session.
     pub(crate) fn set(&self, session: &SessionKey, env: CallerEnv) {
         lock(&self.0).of_sessions.insert(session.clone(), Arc::new(env));
     }
 
-    /// What a process of the session's agent starts with; `None` if no caller sent anything to this daemon.
+    /// Returns the variables for a process of the session's agent; `None` if no caller sent any to this daemon.
     pub(crate) fn of(&self, session: &SessionKey) -> Option<Arc<CallerEnv>> {
         lock(&self.0).of_sessions.get(session).cloned()
     }
 
-    /// Drops all that is kept for a session that is closed.
+    /// Drops the variables of a closed session.
     pub(crate) fn forget_session(&self, session: &SessionKey) {
         let mut envs = lock(&self.0);
         envs.of_sessions.remove(session);
@@ -85,13 +85,13 @@ impl CallerEnvs {
     }
 }
 
-/// What a request brings for the agent of a session.
+/// Returns the variables that a request passes on to the agent of a session.
 pub(crate) fn caller_env(agents: &Agents, row: &SessionRow, asker: &Asker) -> Option<CallerEnv> {
     let (caller, name) = (asker.process.as_ref()?, row.agent.as_ref()?);
     let description = match row.backend {
         Backend::Acp => adapter_start::adapter_of(agents, name).ok()?.env,
-        Backend::Cli => turn_spec::described(agents, name).ok()?.env,
-        // A command line is the exec policy's to judge.
+        Backend::Cli => turn_spec::agent_description(agents, name).ok()?.env,
+        // The exec policy decides about command lines.
         Backend::Exec | Backend::Run => return None,
     };
     CallerEnv::of(caller, &description)
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(value(&envs, &session), None);
         envs.begin(&turn(1));
         assert_eq!(value(&envs, &session).as_deref(), Some("one"));
-        // Somebody's who sent nothing.
+        // The turn of a caller that sent none.
         envs.begin(&turn(3));
         assert_eq!(value(&envs, &session).as_deref(), Some("one"));
         envs.begin(&turn(2));

@@ -1,5 +1,5 @@
-//! Ends the process of an imported session when that is closed: only if it is proven to be the recorded one, by the rules
-//! that fail closed. Whoever is not verified is left alone and named. Both are told as events of the session.
+//! Ends the process of an imported session when the session is closed, but only if it is proven to be the recorded one. An
+//! unverified process is left alone and named. Both are recorded as events of the session.
 
 use crate::Agents;
 use serde_json::json;
@@ -22,10 +22,10 @@ use tenure_os::{clock, poll, process};
 use tenure_store::NewEvent;
 use tenure_supervisor::Refusal;
 
-/// How long between two looks at those who were told to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Interval of checks whether the signalled processes are gone.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ends what an imported session left running, if it has such a process.
+/// Ends the process that an imported session left running, if there is one.
 pub(crate) async fn end_legacy(
     agents: &Arc<Agents>,
     key: &SessionKey,
@@ -37,7 +37,7 @@ pub(crate) async fn end_legacy(
     let (of, state) = (key.clone(), agents.supervisor.state.path().to_owned());
     let found = tokio::task::spawn_blocking(move || verify(of, &claim, &state));
     let (closed, root) = found.await.map_err(Refusal::internal)?;
-    // Recorded before anybody is signalled.
+    // Recorded before anything is signalled.
     let detail = json!({ "pid": closed.pid, "process": closed.process, "proof": closed.why });
     tell_of_legacy(agents, "session-process-found", key, detail).await?;
     let Some(root) = root else { return Ok(Some(closed)) };
@@ -46,7 +46,7 @@ pub(crate) async fn end_legacy(
     let (ended, survivors) = match ending.await.map_err(Refusal::internal)? {
         Ok(done) => done,
         Err(error) => {
-            let why = format!("{}; its tree cannot be looked at any more: {error}", closed.why);
+            let why = format!("{}; its process tree cannot be read any more: {error}", closed.why);
             return Ok(Some(ClosedProcess { process: LegacyProcess::Unverified, why, ..closed }));
         }
     };
@@ -74,7 +74,7 @@ async fn tell_of_legacy(
     Ok(())
 }
 
-/// What is known of the process now, and who it is if it may be ended.
+/// Judges the process as it is now; returns its identity if it may be ended.
 fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess, Option<Identity>) {
     let LegacyClaim { root, wrapper_root } = claim;
     let seen = look(root.pid);
@@ -97,7 +97,7 @@ fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess,
     (told(LegacyProcess::Verified, why), Some(live.held.identity().clone()))
 }
 
-/// Why a verified process is not to be ended all the same: it is above this daemon, or one of a run's.
+/// Returns the reason to spare a verified process: it is above this daemon, or belongs to a run.
 fn is_ours(pid: i32, state: &Path) -> Option<&'static str> {
     let own = std::process::id().cast_signed();
     if process::ancestors(own).contains(&pid) {
@@ -108,8 +108,8 @@ fn is_ours(pid: i32, state: &Path) -> Option<&'static str> {
     above.iter().any(of_run).then_some("it belongs to a run, which ends with its session")
 }
 
-/// Ends a verified process and all that descends from it by living parents: SIGTERM, the grace, SIGKILL until nobody is
-/// left or that is given up. Whoever was found once stays held, though its parent is gone.
+/// Ends a verified process and its descendants with living parents: SIGTERM, the grace, then SIGKILL until none is left
+/// or the time limit is over. A process that was found once stays in the tree, even if its parent is gone.
 fn end_tree(root: &Identity, grace: Duration) -> io::Result<(Vec<ProcessNote>, Vec<ProcessNote>)> {
     let mut tree = HeldTree::default();
     tree.extend(root)?;
@@ -117,7 +117,7 @@ fn end_tree(root: &Identity, grace: Duration) -> io::Result<(Vec<ProcessNote>, V
     let kill_at = clock::awake() + grace;
     let give_up = kill_at + defaults::GIVE_UP;
     loop {
-        tree.look_again()?;
+        tree.refresh()?;
         if tree.alive.is_empty() || clock::awake() >= give_up {
             let survivors = tree.alive.values().map(Member::note).collect();
             return Ok((tree.ended.into_values().collect(), survivors));
@@ -125,11 +125,11 @@ fn end_tree(root: &Identity, grace: Duration) -> io::Result<(Vec<ProcessNote>, V
         if clock::awake() >= kill_at {
             tree.signal(&[Signal::KILL]);
         }
-        poll::wait(&[], Some(LOOK_AGAIN))?;
+        poll::wait(&[], Some(CHECK_INTERVAL))?;
     }
 }
 
-/// The processes of a tree, by pid; whoever is found later has a greater place, as children have.
+/// The processes of a tree, in the order in which they were found: children after their parents.
 #[derive(Default)]
 struct HeldTree {
     alive: BTreeMap<(usize, i32), Member>,
@@ -138,7 +138,7 @@ struct HeldTree {
 }
 
 impl HeldTree {
-    /// Adds a process that is alive, and all that is below it; whether it is.
+    /// Adds a process and all processes below it. Returns false if it is not alive.
     fn extend(&mut self, of: &Identity) -> io::Result<bool> {
         let Some(members) = tree::below(of)? else { return Ok(false) };
         for member in members {
@@ -151,8 +151,8 @@ impl HeldTree {
         Ok(true)
     }
 
-    /// Lets go of those who are gone, and takes on those whom the others have started since.
-    fn look_again(&mut self) -> io::Result<()> {
+    /// Removes the processes that are gone, and adds those that the others have started since.
+    fn refresh(&mut self) -> io::Result<()> {
         let known: Vec<((usize, i32), Identity)> =
             self.alive.iter().map(|(place, member)| (*place, member.identity().clone())).collect();
         for (place, identity) in known {
@@ -160,7 +160,7 @@ impl HeldTree {
             if !self.extend(&identity)? {
                 self.alive.remove(&place);
             } else if self.found > before {
-                // Who came after the first signal gets it too.
+                // A process that started after the first signal gets it too.
                 for (_, member) in self.alive.range((before, i32::MIN)..) {
                     member.signal(Signal::TERM);
                 }
@@ -169,7 +169,7 @@ impl HeldTree {
         Ok(())
     }
 
-    /// Signals everybody, children first.
+    /// Signals all processes, children first.
     fn signal(&self, signals: &[Signal]) {
         for member in self.alive.values().rev() {
             for signal in signals {
@@ -179,7 +179,7 @@ impl HeldTree {
     }
 }
 
-/// Who has this pid now.
+/// Returns the process that has this pid now.
 pub fn look(pid: i32) -> Seen {
     let process = match Process::open(pid) {
         Ok(Some(process)) => process,
@@ -188,7 +188,7 @@ pub fn look(pid: i32) -> Seen {
     };
     let (command, exe) = (process.words().map_err(|error| error.to_string()), process.exe());
     if !process.is_alive() {
-        // It has ended, and only waits to be buried.
+        // A zombie: it has exited, and its parent has not reaped it.
         return Seen::Gone;
     }
     match process.judge(process.identity()) {

@@ -1,4 +1,4 @@
-//! Looking at sessions: which there are, how one is, and what was said in it.
+//! Lists sessions, and shows the status, the history and the entries of one.
 
 use super::authorize::Asker;
 use super::call::{HistoryPart, PAGE, TEXT};
@@ -16,14 +16,14 @@ use tenure_store::{Query, Session, SessionQuery, Side, Turn};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::runs::LIVE;
 
-/// How many bytes of a turn's texts stand beside its entries, which have them.
+/// Maximum size of a turn's texts beside its entries, which have the full texts.
 const TURN_SHOWN: u64 = 200;
-/// How many runs are shown with a session.
+/// Maximum number of runs in a status.
 const RUNS: usize = 100;
-/// How many notices are shown with a history.
+/// Maximum number of notices in a history.
 const NOTICES: usize = 100;
 
-/// The sessions that there are for whoever asks.
+/// Lists the sessions that the requester may see.
 pub(crate) async fn list_sessions(
     agents: &Agents,
     query: SessionQuery,
@@ -36,7 +36,7 @@ pub(crate) async fn list_sessions(
         let page = agents.supervisor.registry.sessions(query.clone()).await?;
         shown.extend(page.sessions.into_iter().filter(|session| asker.lists(&session.row)));
         match page.next {
-            // What was narrowed to is more than what is shown: the page is filled up.
+            // The filter passes more than the requester may see: fill up the page.
             Some(next) if shown.len() < limit => {
                 (query.after, query.limit) = (Some(next), limit - shown.len());
             }
@@ -51,7 +51,7 @@ pub(crate) async fn list_sessions(
     }
 }
 
-/// How one is.
+/// Shows the status of a session.
 pub(crate) async fn session_status(
     agents: &Agents,
     key: &SessionKey,
@@ -70,7 +70,7 @@ pub(crate) async fn session_status(
     Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
 }
 
-/// The runs of a session that have not ended: at most so many.
+/// Returns the live runs of a session, at most `limit`.
 pub(crate) async fn live_runs_of(
     agents: &Agents,
     key: &SessionKey,
@@ -88,7 +88,7 @@ pub(crate) async fn live_runs_of(
     Ok(page.runs.into_iter().map(|row| row.ticket.run_id).collect())
 }
 
-/// What was said in one, and what waits to be told to it. The session itself has been told once it has the answer.
+/// Shows the turns of a session, and its waiting notices. They count as delivered once the session itself has the reply.
 pub(crate) async fn history(
     agents: &Arc<Agents>,
     HistoryPart { session, side, limit, bytes, is_first: _ }: HistoryPart,
@@ -110,7 +110,7 @@ pub(crate) async fn history(
     Ok(ToolReply { reply, receipt })
 }
 
-/// What happened in one, message by message and tool by tool.
+/// Shows the entries of a session: messages, tool calls and so on.
 pub(crate) async fn entries(
     agents: &Agents,
     HistoryPart { session, side, is_first, limit, bytes }: HistoryPart,
@@ -131,8 +131,8 @@ pub(crate) async fn entries(
     Ok(SessionsReply { entries: Some(entries), turns, next, ..SessionsReply::default() })
 }
 
-/// The turns of a page of entries, the oldest first, and those between them that have no entries. At either end of
-/// the history, those before or after them, too. They say how they ended; of their texts they have the beginning.
+/// Returns the turns of a page of entries, the oldest first, and those between them without entries; at either end of the
+/// history, also those before or after them. They have the beginnings of their texts.
 async fn turns_of_page(
     agents: &Agents,
     key: &SessionKey,
@@ -156,7 +156,7 @@ async fn turns_of_page(
     Ok(turns.map(|turn| shown(turn, TURN_SHOWN)).collect())
 }
 
-/// What is done once a session has got these of its notices.
+/// Returns the receipt that records the delivery of these notices to their session.
 fn taken_by(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receipt {
     let keys = notices.iter().map(|notice| notice.key.clone()).collect();
     let agents = Arc::clone(agents);
@@ -165,17 +165,17 @@ fn taken_by(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receip
         let taking = agents.supervisor.registry.take_notices(key, keys, clock::unix_ms());
         tokio::spawn(async move {
             if let Err(error) = taking.await {
-                tracing::error!(%error, "that a session was told is not recorded: it is told again");
+                tracing::error!(%error, "delivery of notices not recorded: they are sent again");
             }
             pause::point("daemon-after-seen");
         });
     })
 }
 
-/// A session as every face shows it.
+/// Returns the public view of a session.
 pub(crate) fn view(session: Session) -> SessionJson {
     let Session { mut row, label, resume, turns, queued } = session;
-    // One that belongs to nobody else is its own.
+    // A session without an owner owns itself.
     row.owner.get_or_insert_with(|| row.key.clone());
     row.legacy = None;
     SessionJson {
@@ -191,7 +191,7 @@ pub(crate) fn view(session: Session) -> SessionJson {
     }
 }
 
-/// A turn as every face shows it, with at most so many bytes of each text.
+/// Returns the public view of a turn, with at most `most` bytes of each text.
 pub fn shown(turn: Turn, most: u64) -> TurnJson {
     let Turn { asked, number, state, stop, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
     let (message, message_cut_bytes) = cut(asked.message, most);
@@ -220,15 +220,15 @@ pub fn shown(turn: Turn, most: u64) -> TurnJson {
     }
 }
 
-/// An entry as every face shows it.
+/// Returns the public view of an entry.
 pub fn entry(entry: Entry) -> EntryJson {
     let Entry { number, turn, at_ms, kind, body } = entry;
-    // The registry takes nothing but JSON.
+    // The registry accepts only JSON.
     let body = serde_json::from_str(&body).unwrap_or_default();
     EntryJson { number, turn_id: turn, at_ms, kind, body }
 }
 
-/// A text, cut between two characters, and how many bytes are left out.
+/// Cuts a text between two characters; returns it, and the number of bytes left out.
 fn cut(mut text: String, most: u64) -> (String, u64) {
     let end = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX).min(text.len()));
     let left = text.len() - end;

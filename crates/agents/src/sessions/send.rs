@@ -1,4 +1,4 @@
-//! Saying something to a session, waiting for what comes of it, and ending that.
+//! Sends messages to sessions, waits for turns, and cancels them.
 
 use super::authorize::Asker;
 use super::call::{SendCall, WaitCall};
@@ -19,22 +19,22 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::task::new_task;
 use tokio::time::{Instant, timeout_at};
 
-/// How many bytes of a turn's texts are shown.
+/// Maximum size of a text of a turn.
 const SHOWN: u64 = 1 << 20;
 
-/// Says something to a session.
+/// Sends a message to a session.
 pub(crate) async fn send(
     agents: &Arc<Agents>,
     SendCall { session, text, when_busy }: SendCall,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
     let session = agents.seen(&session, asker, Action::Send).await?;
-    let sent = say(agents, &session.row, text, when_busy, asker).await?;
+    let sent = deliver(agents, &session.row, text, when_busy, asker).await?;
     Ok(SessionsReply { sent: Some(sent), ..SessionsReply::default() })
 }
 
-/// Begins a turn with a message, or has it wait, or reaches the turn that is under way.
-pub(crate) async fn say(
+/// Begins a turn with a message, queues it, or passes it to the running turn.
+pub(crate) async fn deliver(
     agents: &Arc<Agents>,
     row: &SessionRow,
     text: String,
@@ -43,12 +43,12 @@ pub(crate) async fn say(
 ) -> Result<Sent, Refusal> {
     turn_spec::check_takes_messages(&row.key, row.backend)?;
     if agents.supervisor.lifecycle.is_draining() {
-        return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
+        return Err(Refusal::draining("the daemon is shutting down: retry in a moment"));
     }
     let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
     let (asked_by, sent_at_ms) = (asker.about.clone(), clock::unix_ms());
     let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
-    // Before there is a turn: whoever carries it out looks for them.
+    // Before the turn begins, because its start uses them.
     if let Some(env) = caller_env::caller_env(agents, row, asker) {
         agents.caller_envs.put(&id, &row.key, env);
     }
@@ -78,7 +78,7 @@ async fn begin_or_queue(
     match begun.await {
         Ok(turn) => {
             agents.supervisor.events.notify_followers();
-            turn_loop::carry_on(agents, turn);
+            turn_loop::start_turns(agents, turn);
             return Ok(Sent { delivery: Delivery::Started, turn_id: id, ahead: 0, note: None });
         }
         Err(Failed::SessionBusy { .. } | Failed::MessagesWait { .. }) => {}
@@ -86,7 +86,7 @@ async fn begin_or_queue(
     }
     match when_busy {
         WhenBusy::Refuse => Err(Refusal::wrong_state(format!(
-            "session {} is busy: wait for its turn to end, cancel it, or let the message wait with queue",
+            "session {} is busy: wait for the end of its turn, cancel it, or queue the message",
             row.key
         ))),
         WhenBusy::Queue => enqueue(agents, new, task, None).await,
@@ -94,7 +94,7 @@ async fn begin_or_queue(
     }
 }
 
-/// Has a message wait until the session is idle.
+/// Queues a message until the session is idle.
 async fn enqueue(
     agents: &Arc<Agents>,
     new: NewTurn,
@@ -105,12 +105,12 @@ async fn enqueue(
     let depth = usize::try_from(agents.supervisor.settings.sessions.queue).unwrap_or(usize::MAX);
     let ahead = agents.supervisor.registry.queue_message(new, Some(task), depth).await?;
     agents.supervisor.events.notify_followers();
-    // The turn may have ended before the message was there to be taken.
-    turn_loop::take_up(agents, &key).await;
+    // The turn may have ended before the message was queued.
+    turn_loop::start_next_turn(agents, &key).await;
     Ok(Sent { delivery: Delivery::Queued, turn_id, ahead, note })
 }
 
-/// Gives a message to the turn that is under way, if that takes input.
+/// Passes a message to the running turn if that takes input, else queues it.
 async fn steer(agents: &Arc<Agents>, row: &SessionRow, new: NewTurn, task: NewTask) -> Result<Sent, Refusal> {
     if row.backend == Backend::Exec
         && let Some(turn) = agents.supervisor.registry.active_turn(row.key.clone()).await?
@@ -124,17 +124,17 @@ async fn steer(agents: &Arc<Agents>, row: &SessionRow, new: NewTurn, task: NewTa
     }
     let note = match row.backend {
         Backend::Exec => {
-            "the command of the turn has not begun and takes no input, so the message waits for the next"
+            "the command of the running turn has not started yet, so the message is queued for the next turn"
         }
         Backend::Run | Backend::Cli | Backend::Acp => {
-            "an agent's command takes no input in the middle of a turn, so the message waits for the next"
+            "an agent takes no input during a turn, so the message is queued for the next turn"
         }
     };
     enqueue(agents, new, task, Some(note.to_owned())).await
 }
 
-/// Waits for the end of a turn, for as long as is asked. The owner of the session and the caller of the turn have
-/// been told by that.
+/// Waits for the end of a turn. If the owner of the session or the sender of the message waits, it needs no notice of
+/// that end.
 pub(crate) async fn await_turn(
     agents: &Arc<Agents>,
     WaitCall { session, turn: turn_id, timeout, is_caller }: WaitCall,
@@ -150,7 +150,7 @@ pub(crate) async fn await_turn(
         changed.borrow_and_update();
         let turn = turn_meant(agents, &session.row, turn_id.as_ref()).await?;
         if let (None, Some(turn)) = (&sight, &turn) {
-            // A session that sent the message need not say so.
+            // A session that sent the message counts as the caller.
             let is_sender = asker.key().is_some() && turn.asked.asked_by == asker.about;
             let counts = is_owner || is_caller || is_sender;
             sight = Some(agents.supervisor.about_to_see_turn(counts, &turn.asked.id).await);
@@ -164,7 +164,7 @@ pub(crate) async fn await_turn(
     }
 }
 
-/// The turn that is meant: this one, or the last that has begun. `None` while it waits.
+/// Returns this turn, or the last one that has begun; `None` while its message is queued.
 async fn turn_meant(
     agents: &Agents,
     row: &SessionRow,
@@ -174,7 +174,7 @@ async fn turn_meant(
         let newest = Side::Before(u64::MAX);
         let mut page = agents.supervisor.registry.turns(row.key.clone(), newest, 1, SHOWN).await?;
         if page.turns.is_empty() {
-            let why = format!("session {} has had no turn: send it something", row.key);
+            let why = format!("session {} has no turn yet: send a message", row.key);
             return Err(Refusal::wrong_state(why));
         }
         return Ok(page.turns.pop());
@@ -187,7 +187,7 @@ async fn turn_meant(
             if waits.iter().any(|message| message.turn.id == *id) {
                 return Ok(None);
             }
-            // It may have been taken between the two looks.
+            // The turn may have begun between the two queries.
             let turn = agents
                 .supervisor
                 .registry
@@ -195,7 +195,7 @@ async fn turn_meant(
                 .await?
                 .filter(|turn| turn.asked.session == row.key);
             let gone = || {
-                let why = format!("session {} has no turn {id}, or it was withdrawn", row.key);
+                let why = format!("session {} has no turn {id}, or its message was withdrawn", row.key);
                 Refusal::invalid(why)
             };
             turn.map(Some).ok_or_else(gone)
@@ -203,7 +203,7 @@ async fn turn_meant(
     }
 }
 
-/// Ends the turn that is under way. What waits comes next.
+/// Cancels the running turn. Queued messages stay.
 pub(crate) async fn cancel_turn(
     agents: &Arc<Agents>,
     key: &SessionKey,
@@ -212,11 +212,13 @@ pub(crate) async fn cancel_turn(
     agents.owned(key, asker).await?;
     let Some(turn) = agents.supervisor.registry.active_turn(key.clone()).await? else {
         return Err(Refusal::wrong_state(format!(
-            "session {key} has no turn under way: there is nothing to cancel"
+            "session {key} has no running turn: there is nothing to cancel"
         )));
     };
     if turn.instance != agents.supervisor.instance {
-        return Err(Refusal::held_elsewhere(format!("the turn of session {key} is another instance's")));
+        return Err(Refusal::held_elsewhere(format!(
+            "the turn of session {key} belongs to another instance"
+        )));
     }
     agents.turns.cancel(&turn.asked.id);
     Ok(SessionsReply { turn: Some(query::shown(turn, SHOWN)), ..SessionsReply::default() })

@@ -1,4 +1,4 @@
-//! Answering what a session's ACP agent asks, and having it work in another way.
+//! Answers permission requests of a session's ACP agent, and changes its settings.
 
 use super::authorize::Asker;
 use super::call::AnswerCall;
@@ -6,7 +6,7 @@ use super::query::view;
 use crate::Agents;
 use crate::acp::query;
 use crate::sessions::caller_env;
-use crate::sessions::granting;
+use crate::sessions::permission_limit;
 use std::sync::Arc;
 use tenure_core::session::SessionKey;
 use tenure_core::tools::sessions::{SessionJson, SessionsReply};
@@ -17,7 +17,7 @@ use tenure_supervisor::Refusal;
 pub(crate) enum Setting {
     /// Its mode, by id.
     Mode(String),
-    /// One of its options.
+    /// An option.
     Option {
         /// The option's id.
         option: String,
@@ -26,8 +26,8 @@ pub(crate) enum Setting {
     },
 }
 
-/// Answers what an ACP agent asks. Whoever spawned it may, and people; the agent itself may not.
-pub(crate) async fn answer_for(
+/// Answers a permission request of an ACP agent. People and the session that spawned it may, the agent itself may not.
+pub(crate) async fn answer(
     agents: &Arc<Agents>,
     AnswerCall { session, question, option }: &AnswerCall,
     asker: &Asker,
@@ -35,9 +35,9 @@ pub(crate) async fn answer_for(
     let session = agents.owned(session, asker).await?;
     let key = &session.row.key;
     if asker.key() == Some(key) {
-        return Err(Refusal::forbidden(format!("session {key} cannot answer what it asks itself")));
+        return Err(Refusal::forbidden(format!("session {key} cannot answer its own permission requests")));
     }
-    granting::may_allow(agents, asker, &session.row, (question, option)).await?;
+    permission_limit::check_allow(agents, asker, &session.row, (question, option)).await?;
     agents.approvals.answer_question(key, (question, option), &asker.about).await?;
     let session = view(agents.session_called(key).await?);
     let questions = agents.approvals.questions_of(key).await?;
@@ -45,7 +45,7 @@ pub(crate) async fn answer_for(
     Ok(SessionsReply { session, ..SessionsReply::default() })
 }
 
-/// Has an ACP agent work in another mode, or with another option.
+/// Changes a setting of an ACP agent.
 pub(crate) async fn adjust(
     agents: &Arc<Agents>,
     key: &SessionKey,
@@ -53,8 +53,8 @@ pub(crate) async fn adjust(
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
     let session = agents.owned(key, asker).await?;
-    granting::may_adjust(agents, asker, &session.row, setting).await?;
-    // For the adapter that is started, if none lives.
+    permission_limit::check_adjust(agents, asker, &session.row, setting).await?;
+    // For an adapter that has to be started.
     if let Some(env) = caller_env::caller_env(agents, &session.row, asker) {
         agents.caller_envs.set(key, env);
     }

@@ -1,4 +1,4 @@
-//! The rules of sessions, without processes: the test plays the keepers of the turns' runs.
+//! The rules of sessions, without processes: the tests act as the keepers of the turns' runs.
 
 mod cancelling;
 mod queue;
@@ -85,7 +85,7 @@ fn line_of(keeper: &FakeKeeper) -> &str {
     keeper.ticket.command.last().map(String::as_str).unwrap_or_default()
 }
 
-/// What an agent prints that answers.
+/// Returns the output of an agent that answers.
 fn answer_of_agent(session: &str, text: &str) -> String {
     let lines = [
         json!({"type": "system", "subtype": "init", "session_id": session}),

@@ -1,9 +1,9 @@
-//! Carrying out turns. A session has one turn at a time, each a run of its own, and what waits comes after it. The id of
-//! the run is noted before there is a run, so that the next daemon goes on with the same turn, whatever happened.
+//! Runs the turns of a session one after another: the running one, then the queued messages. The id of a turn's run is
+//! recorded before the run starts, so that the next daemon continues the same turn.
 
-use super::cli_turn::Stopped;
+use super::cli_turn::TurnStop;
 use crate::Agents;
-use crate::acp::turn;
+use crate::acp::acp_turn;
 use crate::sessions::cli_turn;
 use crate::sessions::pending_closes;
 use std::sync::Arc;
@@ -14,64 +14,63 @@ use tenure_store::{Outcome, Side, Turn, TurnEnd};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// The pause before something is tried again that the registry did not take.
+/// Delay before a write that the registry refused is retried.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How many earlier turns are looked at for an answer.
+/// Maximum number of earlier turns to search for an answer.
 const EARLIER: usize = 50;
 
 impl Agents {
-    /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed or
-    /// are over.
-    pub async fn go_on_with_sessions(self: &Arc<Self>) {
+    /// Continues the work of an earlier daemon: running turns, queued messages, and closes.
+    pub async fn resume_sessions(self: &Arc<Self>) {
         match self.supervisor.registry.running_turns(self.supervisor.instance.clone()).await {
-            Ok(turns) => turns.into_iter().for_each(|turn| carry_on(self, turn)),
-            Err(error) => tracing::error!(%error, "the turns under way cannot be read"),
+            Ok(turns) => turns.into_iter().for_each(|turn| start_turns(self, turn)),
+            Err(error) => tracing::error!(%error, "running turns not readable"),
         }
         match self.supervisor.registry.waiting_sessions(self.supervisor.instance.clone()).await {
             Ok(sessions) => {
                 for key in sessions {
-                    take_up(self, &key).await;
+                    start_next_turn(self, &key).await;
                 }
             }
-            Err(error) => tracing::error!(%error, "the sessions that wait cannot be read"),
+            Err(error) => tracing::error!(%error, "sessions with queued messages not readable"),
         }
         pending_closes::end_oneshots(self).await;
-        self.go_on_closing().await;
+        self.resume_closes().await;
     }
 }
 
-/// Carries out a turn that has begun, and those that wait after it.
-pub(crate) fn carry_on(agents: &Arc<Agents>, turn: Turn) {
+/// Runs a turn that has begun, and the queued messages after it.
+pub(crate) fn start_turns(agents: &Arc<Agents>, turn: Turn) {
     let agents = Arc::clone(agents);
-    // Whoever closes the session from now on sees that somebody carries it out.
-    let cancelled = agents.turns.take_on(&turn.asked.id);
+    // A close from now on sees that a task carries it out.
+    let cancelled = agents.turns.register(&turn.asked.id);
     agents.turns.something_changed();
-    tokio::spawn(async move { carry(&agents, turn, cancelled).await });
+    tokio::spawn(async move { run_turns(&agents, turn, cancelled).await });
 }
 
-async fn carry(agents: &Arc<Agents>, first: Turn, cancelled: watch::Receiver<bool>) {
+async fn run_turns(agents: &Arc<Agents>, first: Turn, cancelled: watch::Receiver<bool>) {
     let key = first.asked.session.clone();
     let mut next = Some((first, cancelled));
     while let Some((turn, cancelled)) = next.take() {
-        let ended = carry_out(agents, &turn, cancelled).await;
-        agents.turns.put_down(&turn.asked.id);
+        let ended = run_and_record(agents, &turn, cancelled).await;
+        agents.turns.remove(&turn.asked.id);
         if !ended || agents.supervisor.lifecycle.is_draining() {
             return;
         }
         pause::point("daemon-turn-ended");
         let following = next_turn(agents, &key).await;
         next = following.map(|turn| {
-            let cancelled = agents.turns.take_on(&turn.asked.id);
+            let cancelled = agents.turns.register(&turn.asked.id);
             (turn, cancelled)
         });
     }
     pending_closes::end_oneshot(agents, &key).await;
 }
 
-/// The next message of a session, as its turn.
+/// Begins a turn with the next message of a session.
 pub(crate) async fn next_turn(agents: &Agents, key: &SessionKey) -> Option<Turn> {
     loop {
-        // Whoever has a message wait after this look takes it up.
+        // A message that is queued after this query begins its turn itself.
         match agents.supervisor.registry.messages(key.clone()).await {
             Ok(waiting) if waiting.is_empty() => return None,
             Ok(_) | Err(_) => {}
@@ -84,7 +83,7 @@ pub(crate) async fn next_turn(agents: &Agents, key: &SessionKey) -> Option<Turn>
         {
             Ok(turn) => return turn,
             Err(tenure_store::Failed::Unavailable(error)) if !agents.supervisor.lifecycle.is_draining() => {
-                tracing::error!(session = %key, error, "what waits for a session cannot be read");
+                tracing::error!(session = %key, error, "queued messages not readable, retrying");
                 sleep(PAUSE).await;
             }
             Err(_) => return None,
@@ -92,32 +91,32 @@ pub(crate) async fn next_turn(agents: &Agents, key: &SessionKey) -> Option<Turn>
     }
 }
 
-/// Carries out one turn; says whether it has ended.
-async fn carry_out(agents: &Arc<Agents>, turn: &Turn, cancelled: watch::Receiver<bool>) -> bool {
-    let mut end = match cli_turn::see_through(agents, turn, cancelled).await {
-        Ok(end) | Err(Stopped::Ended(end)) => end,
-        Err(Stopped::Left) => return false,
+/// Runs one turn. Returns false if it has not ended, because the daemon exits.
+async fn run_and_record(agents: &Arc<Agents>, turn: &Turn, cancelled: watch::Receiver<bool>) -> bool {
+    let mut end = match cli_turn::run_turn(agents, turn, cancelled).await {
+        Ok(end) | Err(TurnStop::Ended(end)) => end,
+        Err(TurnStop::DaemonExits) => return false,
     };
-    doubt_conversation(agents, turn, &mut end).await;
+    advise_after_failed_resume(agents, turn, &mut end).await;
     pause::point("daemon-before-turn-end");
     loop {
         match agents.supervisor.registry.end_turn(turn.asked.id.clone(), end.clone()).await {
             Ok(_) => break,
             Err(error) => {
-                tracing::error!(turn = %turn.asked.id, %error, "the registry did not take the end of a turn");
+                tracing::error!(turn = %turn.asked.id, %error, "end of a turn not recorded, retrying");
                 sleep(PAUSE).await;
             }
         }
     }
     agents.supervisor.events.notify_followers();
-    turn::a_turn_changed(agents, &turn.asked.session);
+    acp_turn::notify_turn_change(agents, &turn.asked.session);
     true
 }
 
-/// An agent that was to go on with a conversation and said nothing at all may not know it any more. One in which nothing
-/// was ever answered is begun anew; of any other, somebody has to decide.
-async fn doubt_conversation(agents: &Agents, turn: &Turn, end: &mut TurnEnd) {
-    // One that goes on says so itself.
+/// Adds advice to a turn that failed without any output while resuming the agent's session: the agent may not know that
+/// session any more. If nothing was ever answered in it, the next turn creates a new one.
+async fn advise_after_failed_resume(agents: &Agents, turn: &Turn, end: &mut TurnEnd) {
+    // An agent that resumes its session reports its id.
     let says_nothing = end.stop.is_none() && end.resume.is_none() && end.text.is_none();
     let key = &turn.asked.session;
     let (true, Ok(Some(session))) = (
@@ -127,28 +126,28 @@ async fn doubt_conversation(agents: &Agents, turn: &Turn, end: &mut TurnEnd) {
         return;
     };
     if session.resume.is_some() {
-        let advice = doubted(agents, key).await;
+        let advice = resume_advice(agents, key).await;
         let error = end.error.get_or_insert_default();
         *error = format!("{error}; {advice}");
     }
 }
 
-/// What is to be done about a conversation that an agent may not know any more.
-async fn doubted(agents: &Agents, key: &SessionKey) -> &'static str {
+/// Forgets an agent session without any answer; returns the advice.
+async fn resume_advice(agents: &Agents, key: &SessionKey) -> &'static str {
     let newest = Side::Before(u64::MAX);
     let page = agents.supervisor.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await;
     let was_answered =
         page.map_or(true, |page| page.next.is_some() || page.turns.iter().any(|turn| turn.text.is_some()));
     if !was_answered && agents.supervisor.registry.set_resume(key.clone(), None).await.is_ok() {
-        "nothing was answered in its conversation before, so the next turn begins a new one"
+        "the agent has answered nothing in this conversation, so the next turn begins a new one"
     } else {
-        "if the agent does not know its conversation any more, spawn a new session"
+        "if the agent has lost its conversation, spawn a new session"
     }
 }
 
-/// Begins the next turn of a session, if it is idle and something waits for it.
-pub(crate) async fn take_up(agents: &Arc<Agents>, key: &SessionKey) {
+/// Begins the next turn of a session, if it is idle and a message is queued.
+pub(crate) async fn start_next_turn(agents: &Arc<Agents>, key: &SessionKey) {
     if let Some(turn) = next_turn(agents, key).await {
-        carry_on(agents, turn);
+        start_turns(agents, turn);
     }
 }

@@ -1,7 +1,7 @@
-//! What a turn starts: a process of the agent's command, or a command line by the exec tool's rules.
+//! Plans the run of a turn: a process of the agent's command, or a command line by the exec tool's rules.
 
-use super::answer;
 use super::caller_env::CallerEnv;
+use super::cli_turn_result;
 use crate::Agents;
 use crate::{Agent, AgentSession, Environment, Terminal, Turn as AgentTurn};
 use std::path::Path;
@@ -15,49 +15,48 @@ use tenure_store::{Session, Turn};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::start_request::{self, StartRequest, set_variable};
 
-/// What a turn starts, and how what comes of it is read.
-pub(crate) struct Job {
+/// The run of a turn, and the reader of its output.
+pub(crate) struct TurnSpec {
     pub(crate) request: StartRequest,
-    /// What its standard input gets before it ends.
+    /// The input, after which stdin is closed.
     pub(crate) stdin: Option<Vec<u8>>,
-    pub(crate) reads: Reads,
+    pub(crate) reads: TurnOutput,
 }
 
-/// How what comes of a turn is read.
-pub(crate) enum Reads {
-    /// As the agent's description says.
+/// The way to read a turn's output.
+pub(crate) enum TurnOutput {
+    /// By the agent's description.
     Agent {
         agent: Box<Agent>,
-        /// How long it may be silent.
+        /// The silence limit.
         silence: Option<Duration>,
     },
-    /// As the output of a command.
+    /// As a command's output.
     Command,
 }
 
-/// Only what carries out turns takes messages.
+/// Checks that a session takes messages: one that is run elsewhere does not.
 pub(crate) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result<(), Refusal> {
     match backend {
         Backend::Cli | Backend::Exec | Backend::Acp => Ok(()),
         Backend::Run => Err(Refusal::wrong_state(format!(
-            "session {key} is carried on elsewhere: Tenure holds its runs, and nothing here reads messages to it"
+            "session {key} takes no messages: another program runs it, and Tenure only supervises its runs"
         ))),
     }
 }
 
 impl Agents {
-    /// What an agent has said last in the turn whose output is here; nothing, if there is no such agent.
+    /// Returns the progress of the agent's turn with this output directory; empty if there is no such agent.
     pub async fn agent_said(&self, name: &AgentId, dir: &Path) -> Progress {
-        let Ok(agent) = described(self, name) else { return Progress::default() };
+        let Ok(agent) = agent_description(self, name) else { return Progress::default() };
         let dir = dir.to_owned();
-        let reading = tokio::task::spawn_blocking(move || answer::so_far(&dir, &agent));
+        let reading = tokio::task::spawn_blocking(move || cli_turn_result::progress(&dir, &agent));
         reading.await.unwrap_or_default()
     }
 }
 
-/// The description of an agent's command, if it has one. One that cannot be used is an error, and nothing else takes
-/// its place.
-pub(crate) fn find_described(agents: &Agents, name: &AgentId) -> Result<Option<Agent>, Refusal> {
+/// Returns the description of an agent's command, if there is one. An invalid one is an error.
+pub(crate) fn find_description(agents: &Agents, name: &AgentId) -> Result<Option<Agent>, Refusal> {
     let file = agents.supervisor.settings.config().unwrap_or(Path::new("config.toml"));
     let mut all = crate::agents(file, agents.supervisor.settings.agents());
     match all.remove(name.as_str()) {
@@ -66,9 +65,9 @@ pub(crate) fn find_described(agents: &Agents, name: &AgentId) -> Result<Option<A
     }
 }
 
-/// The description of an agent's command, which must be there.
-pub(crate) fn described(agents: &Agents, name: &AgentId) -> Result<Agent, Refusal> {
-    find_described(agents, name)?.ok_or_else(|| {
+/// Returns the description of an agent's command.
+pub(crate) fn agent_description(agents: &Agents, name: &AgentId) -> Result<Agent, Refusal> {
+    find_description(agents, name)?.ok_or_else(|| {
         let file = agents.supervisor.settings.config().unwrap_or(Path::new("config.toml"));
         let all = crate::agents(file, agents.supervisor.settings.agents());
         let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -79,18 +78,23 @@ pub(crate) fn described(agents: &Agents, name: &AgentId) -> Result<Agent, Refusa
     })
 }
 
-/// What a turn starts, as the run with this id.
-pub(crate) async fn job(agents: &Agents, session: &Session, turn: &Turn, run: RunId) -> Result<Job, Refusal> {
+/// Plans the run of a turn, with this id.
+pub(crate) async fn job(
+    agents: &Agents,
+    session: &Session,
+    turn: &Turn,
+    run: RunId,
+) -> Result<TurnSpec, Refusal> {
     let row = &session.row;
     check_takes_messages(&row.key, row.backend)?;
     if row.backend == Backend::Exec {
         let request = agents.approvals.command_of_turn(row, &turn.asked.message, run).await?;
-        return Ok(Job { request, stdin: None, reads: Reads::Command });
+        return Ok(TurnSpec { request, stdin: None, reads: TurnOutput::Command });
     }
     let Some(name) = &row.agent else {
         return Err(Refusal::wrong_state(format!("session {} has no agent to carry out its turns", row.key)));
     };
-    agent_job(agents, described(agents, name)?, session, turn, run)
+    agent_job(agents, agent_description(agents, name)?, session, turn, run)
 }
 
 fn agent_job(
@@ -99,7 +103,7 @@ fn agent_job(
     session: &Session,
     turn: &Turn,
     run: RunId,
-) -> Result<Job, Refusal> {
+) -> Result<TurnSpec, Refusal> {
     let row = &session.row;
     let mut spec = agents.supervisor.handed_down();
     if let Some(cwd) = &row.work.cwd {
@@ -119,7 +123,7 @@ fn agent_job(
         },
     )
     .map_err(Refusal::invalid)?;
-    dress(&mut spec, &planned.env, agents.caller_envs.of(&row.key).as_deref())?;
+    set_environment(&mut spec, &planned.env, agents.caller_envs.of(&row.key).as_deref())?;
     spec.argv = planned.argv;
     let options = &mut spec.options;
     (options.scope, options.label) = (planned.scope, session.label.clone());
@@ -131,13 +135,13 @@ fn agent_job(
     (limits.overall, limits.no_output) = (planned.timeout, planned.no_output);
     limits.activity = planned.activity;
     let request = StartRequest::of_session(&row.key, Backend::Cli, run, spec)?;
-    let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };
-    Ok(Job { request, stdin: planned.stdin, reads })
+    let reads = TurnOutput::Agent { agent: Box::new(agent), silence: planned.no_output };
+    Ok(TurnSpec { request, stdin: planned.stdin, reads })
 }
 
-/// Gives an agent the environment that its description says: of the caller's variables, if a caller sent them, or else of
+/// Sets the environment that an agent's description defines: from the caller's variables if a caller sent them, else from
 /// the daemon's own.
-pub(crate) fn dress(
+pub(crate) fn set_environment(
     spec: &mut Spec,
     environment: &Environment,
     caller: Option<&CallerEnv>,

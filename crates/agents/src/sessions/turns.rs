@@ -1,4 +1,4 @@
-//! The turns that are under way here: who wants one ended says so, and who waits for one hears of it.
+//! The running turns of this daemon: cancels them, and notifies waiters of beginnings and ends.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,18 +6,18 @@ use tenure_core::ids::TurnId;
 use tenure_supervisor::sync::lock;
 use tokio::sync::watch;
 
-/// The turns that this daemon carries out.
+/// The running turns of this daemon.
 #[derive(Debug)]
 pub struct Turns {
     under_way: Mutex<HashMap<TurnId, UnderWay>>,
-    /// Counts beginnings and ends, for whoever waits for one.
+    /// Counts beginnings and ends, for waiters.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct UnderWay {
     cancel: watch::Sender<bool>,
-    /// Whether somebody carries it out: it can be cancelled before.
+    /// True if a task carries it out: a turn can be cancelled before.
     carried: bool,
 }
 
@@ -28,17 +28,17 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// From now on it is known when a turn begins or ends.
+    /// Subscribes to beginnings and ends of turns.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Tells that a turn begins or ends.
+    /// Notifies waiters that a turn begins or ends.
     pub fn something_changed(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    /// Has a turn end; one that has no run yet gets none. Says whether somebody carries it out.
+    /// Cancels a turn, even before its run starts. Returns true if a task carries it out.
     pub fn cancel(&self, turn: &TurnId) -> bool {
         let mut under_way = lock(&self.under_way);
         let it = under_way.entry(turn.clone()).or_default();
@@ -46,14 +46,16 @@ impl Turns {
         it.carried
     }
 
-    pub(crate) fn take_on(&self, turn: &TurnId) -> watch::Receiver<bool> {
+    /// Registers a turn that a task carries out.
+    pub(crate) fn register(&self, turn: &TurnId) -> watch::Receiver<bool> {
         let mut under_way = lock(&self.under_way);
         let it = under_way.entry(turn.clone()).or_default();
         it.carried = true;
         it.cancel.subscribe()
     }
 
-    pub(crate) fn put_down(&self, turn: &TurnId) {
+    /// Removes a turn that has ended.
+    pub(crate) fn remove(&self, turn: &TurnId) {
         lock(&self.under_way).remove(turn);
         self.something_changed();
     }

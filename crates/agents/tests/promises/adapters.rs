@@ -1,4 +1,4 @@
-//! What a description of an ACP adapter may say, how it goes over a built-in one, and what is refused.
+//! Descriptions of ACP adapters: their keys, the merge over built-in ones, and the errors.
 
 use crate::{CONFIG, absolute, agents, given};
 use std::path::Path;
@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
     );
     let refused = all("[agents.mine.acp]\nargs = []").unwrap_err().to_string();
     assert!(
-        refused.contains("agents.mine.acp.command (from /c/config.toml:1): \"\" is no program"),
+        refused.contains("agents.mine.acp.command (from /c/config.toml:1): \"\" is not a program"),
         "{refused}"
     );
 }

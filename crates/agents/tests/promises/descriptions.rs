@@ -1,7 +1,7 @@
-//! What a description may say, how it goes over a built-in one, and what is refused.
+//! Descriptions of CLI agents: their keys, the merge over built-in ones, and the errors.
 
 use crate::{absolute, agent, agents, refusal};
-use tenure_agents::{Output, PromptGoes, Terminal};
+use tenure_agents::{Output, PromptChannel, Terminal};
 
 const MINE: &str = "[agents.mine]\ncommand = 'mine'\nfresh = ['-p']\n";
 
@@ -11,7 +11,7 @@ fn the_built_in_agents_are_there_and_can_be_resumed() {
     let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["claude", "codex", "gemini", "opencode"]);
     for agent in all {
-        assert!(agent.resume.is_some() && agent.prompt == PromptGoes::Stdin, "{agent:?}");
+        assert!(agent.resume.is_some() && agent.prompt == PromptChannel::Stdin, "{agent:?}");
         assert_eq!(agent.command, agent.name.as_str());
         assert!(matches!(agent.output, Output::JsonLines(_)));
     }
@@ -47,7 +47,7 @@ fn a_new_agent_needs_little() {
     assert_eq!(agent("mine", &pty).terminal, Terminal::Pty);
 }
 
-/// What stands after `MINE`, and what the refusal says.
+/// The text after `MINE`, and the error.
 const REFUSED: [(&str, &str); 27] = [
     (
         "promt = 'stdin'",
@@ -63,15 +63,12 @@ const REFUSED: [(&str, &str); 27] = [
     ),
     ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): must be a text, not a number"),
     ("prompt = 'argument'", "agents.mine.fresh (from /c/config.toml:3): it has no {prompt}"),
-    ("terminal = 'pty'", "on a pty the prompt would have no end"),
+    ("terminal = 'pty'", "a pty has no end of input after the prompt"),
     ("timeout = '1 hour'", "agents.mine.timeout (from /c/config.toml:4): \"1 hour\" is not a duration"),
     ("timeout = 60", "must be a text, not a number"),
     ("no-output-timeout = '5'", "agents.mine.no-output-timeout"),
     ("activity = 'disk'", "use output or cpu"),
-    (
-        "extra = ['--x']",
-        "agents.mine.fresh (from /c/config.toml:3): there are extra arguments and no {extra}",
-    ),
+    ("extra = ['--x']", "agents.mine.fresh (from /c/config.toml:3): it has no {extra}"),
     ("extra = '--x'", "must be an array of texts, not a text"),
     ("env = ['A']", "agents.mine.env (from /c/config.toml:4): must be a table, not an array"),
     ("env.A = 1", "agents.mine.env.A (from /c/config.toml:4): must be a text, not a number"),
@@ -84,27 +81,21 @@ const REFUSED: [(&str, &str); 27] = [
     ),
     (
         "resume = ['-r', '{session}']",
-        "agents.mine.resume (from /c/config.toml:4): nothing says how to learn the session",
+        "agents.mine.resume (from /c/config.toml:4): the agent's session id cannot be read",
     ),
-    ("resume = ['-r']", "{session} belongs into resume"),
+    ("resume = ['-r']", "{session} must be in resume and nowhere else"),
     ("resume = 'no'", "must be an array of texts, not a text"),
     (
         "resume = [\n '-r',\n '{sesion}']",
-        "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": there is no {sesion}",
+        "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": unknown placeholder {sesion}",
     ),
-    (
-        "read.final = 'x'",
-        "agents.mine.read.final (from /c/config.toml:4): there is nothing to look for in plain text",
-    ),
+    ("read.final = 'x'", "agents.mine.read.final (from /c/config.toml:4): rules cannot read plain text"),
     ("output = 'json-lines'", "agents.mine.read.final (from /c/config.toml:1): it is missing"),
     (
         "output = 'json-lines'\nread.final = 'a b'",
-        "agents.mine.read.final (from /c/config.toml:5): \"a b\" is no rule",
+        "agents.mine.read.final (from /c/config.toml:5): \"a b\" is not a rule",
     ),
-    (
-        "output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'",
-        "takes nothing: write a path before where",
-    ),
+    ("output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'", "has no path: write one before"),
     ("output = 'json-lines'\nread = { final = 'a', usage-of = 'day' }", "use step or turn or session"),
 ];
 
@@ -123,15 +114,21 @@ fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
             "agents.mine = 3",
             "agents.mine (from /c/config.toml:1): must be a table, [agents.mine], not a number",
         ),
-        ("\n[agents.'a b']\ncommand = 'x'", "agents.a b (from /c/config.toml:2): \"a b\" is not an agent name"),
-        ("[agents.mine]\nfresh = []", "agents.mine.command (from /c/config.toml:1): \"\" is no program"),
+        (
+            "\n[agents.'a b']\ncommand = 'x'",
+            "agents.a b (from /c/config.toml:2): \"a b\" is not an agent name",
+        ),
+        ("[agents.mine]\nfresh = []", "agents.mine.command (from /c/config.toml:1): \"\" is not a program"),
         ("[agents.mine]\ncommand = 'x'", "agents.mine.fresh (from /c/config.toml:1): it is missing"),
         (
             "[agents.mine]\ncommand = './x'\nfresh = []",
-            "\"./x\" is no program: write the program's name or its absolute path",
+            "\"./x\" is not a program: write the program's name or its absolute path",
         ),
-        ("[agents.mine]\ncommand = '-x'\nfresh = []", "is no program"),
-        ("[agents.mine]\ncommand = 'x'\nfresh = ['{session}']", "{session} belongs into resume"),
+        ("[agents.mine]\ncommand = '-x'\nfresh = []", "is not a program"),
+        (
+            "[agents.mine]\ncommand = 'x'\nfresh = ['{session}']",
+            "{session} must be in resume and nowhere else",
+        ),
         (
             "[agents.mine]\ncommand = 'x'\nfresh = ['{prompt}']",
             "the prompt goes to stdin: write prompt = \"argument\"",
@@ -148,7 +145,7 @@ fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
         ),
         (
             "[agents.claude]\noutput = 'text'",
-            "agents.claude.resume (from /c/config.toml:1): nothing says how to learn",
+            "agents.claude.resume (from /c/config.toml:1): the agent's session id cannot be read",
         ),
     ] {
         let refused = refusal(text);

@@ -1,4 +1,4 @@
-//! What the crate promises, from outside.
+//! The promises of the crate, from outside.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod adapters;
@@ -13,12 +13,12 @@ use tenure_settings::raw::{RawTable, RawValue, parse};
 
 const CONFIG: &str = "/c/config.toml";
 
-/// An absolute path, whatever the system calls one.
+/// Returns an absolute path of this system.
 fn absolute() -> String {
     std::env::current_exe().unwrap().into_os_string().into_string().unwrap()
 }
 
-/// The tables of agents in a configuration with this text.
+/// Parses the `agents` table of a config file.
 fn given(text: &str) -> RawTable {
     let mut file = parse(Path::new(CONFIG), text).expect("TOML");
     match file.remove("agents").map(|raw| raw.value) {
@@ -27,12 +27,12 @@ fn given(text: &str) -> RawTable {
     }
 }
 
-/// The agents that a configuration with this text gives.
+/// Parses the agents of a config file.
 fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
     tenure_agents::agents(Path::new(CONFIG), &given(text)).into_values().collect()
 }
 
-/// One of them.
+/// Returns the agent with this name.
 #[track_caller]
 fn agent(name: &str, text: &str) -> Agent {
     let all = agents(text).unwrap_or_else(|error| panic!("{error}"));

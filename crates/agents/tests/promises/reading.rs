@@ -2,7 +2,7 @@
 
 use crate::agent;
 use proptest::prelude::*;
-use tenure_agents::{Agent, Answer, Event, Reader, Told, Untold};
+use tenure_agents::{Agent, Answer, Event, NoContent, OutputSummary, Reader};
 
 const MOST: usize = 64;
 
@@ -17,7 +17,7 @@ fn plain() -> Agent {
     agent("mine", "[agents.mine]\ncommand = 'mine'\nfresh = []")
 }
 
-fn read(agent: &Agent, chunks: &[&[u8]]) -> (Vec<Event>, Told) {
+fn read(agent: &Agent, chunks: &[&[u8]]) -> (Vec<Event>, OutputSummary) {
     let mut reader = Reader::bounded(agent, MOST);
     let mut events: Vec<_> = chunks.iter().flat_map(|chunk| reader.feed(chunk)).collect();
     let (last, told) = reader.finish();
@@ -34,8 +34,8 @@ fn junk_between_the_lines_is_activity_and_no_more() {
     let output =
         b"Warning: old node\n{\"d\":\"a\"}\n\n\x1b[31m{\"d\"\n[1]\n{\"d\":\n{\"x\":1}\r\n  {\"d\":\"b\"}\r\n";
     let (events, told) = read(&mine(), &[output]);
-    let junk = Event::Activity(Untold::NotJson);
-    let other = Event::Activity(Untold::Other);
+    let junk = Event::Activity(NoContent::NotJson);
+    let other = Event::Activity(NoContent::Other);
     let expected =
         [junk.clone(), delta("a"), junk.clone(), junk.clone(), junk.clone(), junk, other, delta("b")];
     assert_eq!(events, expected);
@@ -52,7 +52,7 @@ fn junk_between_pieces_does_not_tear_the_message() {
 fn a_huge_line_is_skipped_and_the_next_is_read() {
     let huge = format!("{{\"d\":\"{}\"}}\n{{\"f\":\"end\"}}", "x".repeat(1000));
     let (events, told) = read(&mine(), &[huge.as_bytes()]);
-    assert_eq!(events, [Event::Activity(Untold::TooLong), Event::Final("end".to_owned())]);
+    assert_eq!(events, [Event::Activity(NoContent::TooLong), Event::Final("end".to_owned())]);
     assert_eq!(told.answer, Answer::Final("end".to_owned()));
 }
 
@@ -63,7 +63,7 @@ fn a_line_without_an_end_is_told_once_when_the_output_ends() {
     for _ in 0..8 {
         assert!(reader.feed(&chunk).is_empty());
     }
-    assert_eq!(reader.finish().0, [Event::Activity(Untold::TooLong)]);
+    assert_eq!(reader.finish().0, [Event::Activity(NoContent::TooLong)]);
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn a_message_in_too_many_pieces_is_cut_and_that_is_told() {
 #[test]
 fn broken_utf8_is_replaced_and_the_line_is_read() {
     let (events, _) = read(&mine(), &[b"{\"d\":\"a\xff\xfeb\"}\n\xff\n"]);
-    assert_eq!(events, [delta("a\u{fffd}\u{fffd}b"), Event::Activity(Untold::NotJson)]);
+    assert_eq!(events, [delta("a\u{fffd}\u{fffd}b"), Event::Activity(NoContent::NotJson)]);
 }
 
 #[test]
 fn a_session_that_cannot_be_a_name_is_not_learnt() {
     let (events, told) =
         read(&mine(), &[b"{\"s\":\"--danger\"}\n{\"s\":\"\"}\n{\"s\":\"a\"}\n{\"s\":\"a\"}\n{\"s\":\"b\"}"]);
-    let bad = Event::Activity(Untold::BadSession);
+    let bad = Event::Activity(NoContent::BadSession);
     assert_eq!(events[..2], [bad.clone(), bad]);
     let names = |event: &Event| if let Event::Session(name) = event { Some(name.to_string()) } else { None };
     assert_eq!(events.iter().filter_map(names).collect::<Vec<_>>(), ["a", "b"]);
@@ -113,7 +113,7 @@ fn plain_text_is_the_answer() {
     assert_eq!(events, [delta("Two\n"), delta("lines.\n"), delta("\n"), Event::Final(answer.clone())]);
     assert_eq!(told.answer, Answer::Final(answer));
     let (events, told) = read(&plain(), &[]);
-    assert_eq!((events, told), (vec![], Told::default()), "silence is no answer");
+    assert_eq!((events, told), (vec![], OutputSummary::default()), "silence is no answer");
     assert!(read(&plain(), &["é".repeat(MOST).as_bytes()]).1.cut);
 }
 

@@ -1,12 +1,12 @@
-//! What real agents wrote, recorded offline against a scripted model: Claude Code 2.1.325, Codex 0.166.0, Gemini CLI
+//! Output of real agents, recorded offline against a scripted model: Claude Code 2.1.325, Codex 0.166.0, Gemini CLI
 //! 0.61.0 and opencode 1.18.33. The model answers "The answer is 42.", in some turns after a command.
 
 use crate::agent;
-use tenure_agents::{AgentSession, Answer, Event, Reader, Span, Told, Untold, Usage};
+use tenure_agents::{AgentSession, Answer, Event, NoContent, OutputSummary, Reader, Span, Usage};
 
 const ANSWER: &str = "The answer is 42.";
 
-fn read(name: &str, output: &str) -> (Vec<Event>, Told) {
+fn read(name: &str, output: &str) -> (Vec<Event>, OutputSummary) {
     let mut reader = Reader::new(&agent(name, ""));
     let mut events = reader.feed(output.as_bytes());
     let (last, told) = reader.finish();
@@ -21,7 +21,7 @@ macro_rules! recorded {
 }
 
 #[track_caller]
-fn expect(told: &Told, session: &str, usage: Usage) {
+fn expect(told: &OutputSummary, session: &str, usage: Usage) {
     assert_eq!(told.session.as_ref().map(AgentSession::as_str), Some(session));
     assert_eq!(told.answer, Answer::Final(ANSWER.to_owned()));
     assert_eq!((told.usage, &told.error, told.cut), (Some(usage), &None, false));
@@ -75,7 +75,7 @@ fn claude_tells_what_went_wrong() {
 fn what_a_subagent_of_claude_says_is_no_part_of_the_answer() {
     let line = r#"{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"aside"}},"parent_tool_use_id":"t"}"#;
     let (events, told) = read("claude", line);
-    assert_eq!((events, told.answer), (vec![Event::Activity(Untold::Other)], Answer::None));
+    assert_eq!((events, told.answer), (vec![Event::Activity(NoContent::Other)], Answer::None));
 }
 
 #[test]

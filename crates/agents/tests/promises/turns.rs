@@ -1,9 +1,9 @@
-//! What is started for a turn.
+//! The command of a turn.
 
 use crate::agent;
 use std::path::Path;
 use std::time::Duration;
-use tenure_agents::{ARGUMENT_BYTES, Agent, AgentSession, Planned, Refused, Turn, turn};
+use tenure_agents::{ARGUMENT_BYTES, Agent, AgentSession, BadTurn, Turn, TurnCommand, turn};
 use tenure_core::limits::Activity;
 use tenure_core::watchdog::Begins;
 
@@ -11,7 +11,7 @@ fn fresh(prompt: &str) -> Turn<'_> {
     Turn { prompt, resume: None, cwd: Path::new("/home/me/project"), model: None, timeout: None }
 }
 
-fn words(planned: &Planned) -> Vec<&str> {
+fn words(planned: &TurnCommand) -> Vec<&str> {
     planned.argv.words().iter().map(|word| std::str::from_utf8(word).unwrap()).collect()
 }
 
@@ -58,12 +58,12 @@ fn a_prompt_that_would_be_an_option_is_refused() {
     let bare = by_argument("['{prompt}']");
     assert!(turn(&bare, &fresh("do")).is_ok());
     let refused = turn(&bare, &fresh("--danger")).unwrap_err();
-    assert!(matches!(refused, Refused::LikeAnOption { what: "prompt", .. }), "{refused}");
+    assert!(matches!(refused, BadTurn::LikeAnOption { what: "prompt", .. }), "{refused}");
     for safe in ["['--', '{prompt}']", "['--prompt={prompt}']"] {
         assert!(turn(&by_argument(safe), &fresh("--danger")).is_ok(), "{safe}");
     }
     let refused = turn(&agent("claude", ""), &Turn { model: Some("--danger"), ..fresh("do") }).unwrap_err();
-    assert!(matches!(refused, Refused::LikeAnOption { what: "model", .. }), "{refused}");
+    assert!(matches!(refused, BadTurn::LikeAnOption { what: "model", .. }), "{refused}");
     assert!(turn(&agent("claude", ""), &fresh("--danger")).is_ok(), "on stdin it is none");
 }
 
@@ -73,13 +73,13 @@ fn a_prompt_that_the_system_would_not_take_is_refused() {
     assert!(turn(&bare, &fresh(&"x".repeat(ARGUMENT_BYTES))).is_ok());
     let refused = turn(&bare, &fresh(&"x".repeat(ARGUMENT_BYTES + 1))).unwrap_err();
     assert!(refused.to_string().contains("agents.mine.prompt = \"stdin\""), "{refused}");
-    assert!(matches!(turn(&bare, &fresh("a\0b")), Err(Refused::Spec(_))));
+    assert!(matches!(turn(&bare, &fresh("a\0b")), Err(BadTurn::Spec(_))));
     assert!(
         turn(&agent("claude", ""), &fresh(&"x".repeat(1 << 20))).is_ok(),
         "on stdin there is no such limit"
     );
     for empty in ["", " \n"] {
-        assert!(matches!(turn(&bare, &fresh(empty)), Err(Refused::Empty { .. })));
+        assert!(matches!(turn(&bare, &fresh(empty)), Err(BadTurn::Empty { .. })));
     }
 }
 
@@ -90,7 +90,7 @@ fn an_agent_without_resume_cannot_go_on() {
     let refused = turn(&by_argument("['{prompt}']"), &resumed).unwrap_err();
     assert!(refused.to_string().contains("agents.mine.resume"), "{refused}");
     let never = agent("claude", "[agents.claude]\nresume = 'never'");
-    assert!(matches!(turn(&never, &resumed), Err(Refused::CannotResume { .. })));
+    assert!(matches!(turn(&never, &resumed), Err(BadTurn::CannotResume { .. })));
 }
 
 #[test]

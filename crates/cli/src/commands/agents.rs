@@ -9,7 +9,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure_agents::{Adapter, Agent, BUILT_IN, PromptGoes};
+use tenure_agents::{Adapter, Agent, BUILT_IN, PromptChannel};
 use tenure_core::session::{AgentId, Backend};
 use tenure_core::watchdog::Begins;
 use tenure_os::complaint::complain;
@@ -80,8 +80,8 @@ fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
         program: program(&agent.command, path).map(|found| found.display().to_string()),
         resumes: Some(agent.resume.is_some()),
         prompt: match agent.prompt {
-            PromptGoes::Stdin => "stdin",
-            PromptGoes::Argument => "argument",
+            PromptChannel::Stdin => "stdin",
+            PromptChannel::Argument => "argument",
         },
         model: agent.model.clone(),
         timeout_ms: agent.limits.timeout.map(millis),

@@ -239,7 +239,7 @@ pub(super) async fn why(
         Ok(row) => Ok(Json(why::story(&daemon.supervisor, &row).await?)),
         Err(refusal) if refusal.code == Code::NoSuchRun => {
             // A session has a story, too.
-            let followed = daemon.agents.follows((&id, false), Acting::default(), &who).await;
+            let followed = daemon.agents.session_to_follow((&id, false), Acting::default(), &who).await;
             let Ok(key) = followed else { return Err(refusal.into()) };
             Ok(Json(why::session_story(&daemon.supervisor, key).await?))
         }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_agents::acp::{Followed, Update};
+use tenure_agents::acp::{Update, UpdateReceiver};
 use tenure_agents::sessions::Acting;
 use tenure_core::api::Problem;
 use tenure_core::ids::TurnId;
@@ -60,7 +60,7 @@ pub(super) async fn updates(
         sandboxed: params.sandboxed,
     };
     let is_caller = params.foreground.unwrap_or(false);
-    let key = caller.daemon.agents.follows((&key, is_caller), acting, &caller.who).await?;
+    let key = caller.daemon.agents.session_to_follow((&key, is_caller), acting, &caller.who).await?;
     let only: Option<TurnId> =
         params.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     let sight = match &only {
@@ -99,7 +99,7 @@ struct SessionFollower {
     key: SessionKey,
     /// The turn after whose end the stream ends.
     only: Option<TurnId>,
-    followed: Followed,
+    followed: UpdateReceiver,
     /// Number of the last sent entry.
     at: u64,
     /// The last sent turn and its state.

@@ -5,7 +5,7 @@ use crate::daemon::Daemon;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_agents::sessions::Why;
+use tenure_agents::sessions::CloseReason;
 use tenure_core::api::Selector;
 use tenure_core::session::{SessionKey, SessionState};
 use tenure_core::tools::MCP_SESSION;
@@ -63,7 +63,7 @@ impl Daemon {
         if self.supervisor.registry.session(key.clone()).await?.is_none() {
             return Ok(0);
         }
-        let why = Why { reason: Some("its MCP client disconnected".to_owned()), discard: true };
+        let why = CloseReason { reason: Some("its MCP client disconnected".to_owned()), discard: true };
         Ok(self.agents.close_session(&key, &why).await?.runs.len())
     }
 

@@ -98,7 +98,7 @@ impl Lookup {
 fn cursor(text: &str) -> Result<TaskCursor, Refusal> {
     let parts = text.split_once(':').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
     let (created_at_ms, task_id) =
-        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
+        parts.ok_or_else(|| Refusal::invalid("after must be the `next` value of the previous page"))?;
     Ok(TaskCursor { created_at_ms, task_id })
 }
 
@@ -160,7 +160,7 @@ mod tests {
     fn a_list_has_a_limit_an_owner_and_a_position() {
         let refused = |fields| read("list", fields).expect_err("refused");
         assert_eq!(refused(json!({"limit": 0})), "limit is 1 to 500");
-        assert_eq!(refused(json!({"after": "x"})), "after is what next said on the page before");
+        assert_eq!(refused(json!({"after": "x"})), "after must be the `next` value of the previous page");
         let call = read("list", json!({"owner": "agent:a:main", "limit": 1000})).expect("a list");
         let query = TaskQuery { limit: 500, ..TaskQuery::default() };
         assert_eq!(call, TasksCall::List { query, owner: Some("agent:a:main".parse().unwrap()) });

@@ -48,18 +48,22 @@ impl ProcessCall {
             return Ok(Self::List { limit: request.limit });
         }
         let Some(id) = request.run_id.clone() else {
-            return Err(Refusal::invalid("say which run: runId, as exec gave it or process list shows it"));
+            return Err(Refusal::invalid(
+                "runId is missing: name the run that exec returned or process list shows",
+            ));
         };
         if matches!(request.action, Action::Kill | Action::Clear | Action::Remove) {
             check_prefix(&id).map_err(Refusal::short_id)?;
         }
         let action = match request.action {
-            Action::List => return Err(Refusal::internal("list is about no run")),
+            Action::List => return Err(Refusal::internal("list reached an action on one run")),
             Action::Poll => RunAction::Poll { timeout_ms: request.timeout_ms },
             Action::Log => RunAction::Log(LogPart::read(&request)?),
             Action::Write => match (request.data, request.eof.unwrap_or(false)) {
                 (None, false) => {
-                    return Err(Refusal::invalid("say what to write: data, or eof to end the input"));
+                    return Err(Refusal::invalid(
+                        "data is missing: write the text, or set eof to close stdin",
+                    ));
                 }
                 (data, eof) => RunAction::Write { data: data.unwrap_or_default(), eof },
             },
@@ -68,13 +72,15 @@ impl ProcessCall {
             }
             Action::Submit => RunAction::Submit,
             Action::Paste => {
-                let text = request.text.ok_or_else(|| Refusal::invalid("say what to paste: text"))?;
+                let text = request
+                    .text
+                    .ok_or_else(|| Refusal::invalid("text is missing: write the text to paste"))?;
                 RunAction::Paste { text, bracketed: request.bracketed }
             }
             Action::Screen => RunAction::Screen,
             Action::Resize => {
                 let (Some(cols), Some(rows)) = (request.cols, request.rows) else {
-                    return Err(Refusal::invalid("say the size: cols and rows"));
+                    return Err(Refusal::invalid("cols or rows is missing: write both"));
                 };
                 RunAction::Resize(Size::new(cols, rows).map_err(Refusal::invalid)?)
             }
@@ -92,7 +98,7 @@ impl LogPart {
             (None, offset, limit) => Ok(Self::Lines { offset, limit }),
             (Some(from), None, None) => Ok(Self::FromByte(from)),
             (Some(_), ..) => {
-                Err(Refusal::invalid("byteOffset stands instead of offset and limit: give one of them"))
+                Err(Refusal::invalid("byteOffset excludes offset and limit: use one or the other"))
             }
         }
     }
@@ -120,7 +126,7 @@ impl RunAction {
 fn check_fields(request: &ProcessRequest) -> Result<(), Refusal> {
     use Action::{List, Log, Paste, Poll, Resize, SendKeys, Write};
     if request.limit == Some(0) {
-        return Err(Refusal::invalid("limit is how many are shown: give 1 or more, or leave it out"));
+        return Err(Refusal::invalid("limit is 0: write 1 or more, or leave it out"));
     }
     let given: [(&str, bool, &[Action]); 13] = [
         ("data", request.data.is_some(), &[Write]),
@@ -185,20 +191,26 @@ mod tests {
             "remove",
         ] {
             let refused = read(json!({}), action).expect_err(action);
-            assert_eq!(refused, "say which run: runId, as exec gave it or process list shows it", "{action}");
+            assert_eq!(
+                refused, "runId is missing: name the run that exec returned or process list shows",
+                "{action}"
+            );
         }
     }
 
     #[test]
     fn an_action_without_its_fields_is_refused_before_the_run_is_looked_up() {
         for (action, detail) in [
-            ("write", "say what to write: data, or eof to end the input"),
-            ("paste", "say what to paste: text"),
-            ("resize", "say the size: cols and rows"),
+            ("write", "data is missing: write the text, or set eof to close stdin"),
+            ("paste", "text is missing: write the text to paste"),
+            ("resize", "cols or rows is missing: write both"),
         ] {
             assert_eq!(of_run(json!({}), action), Err(detail.to_owned()));
         }
-        assert_eq!(of_run(json!({"cols": 80}), "resize"), Err("say the size: cols and rows".to_owned()));
+        assert_eq!(
+            of_run(json!({"cols": 80}), "resize"),
+            Err("cols or rows is missing: write both".to_owned())
+        );
     }
 
     #[test]
@@ -229,6 +241,6 @@ mod tests {
     #[test]
     fn a_log_is_by_lines_or_by_bytes() {
         let refused = of_run(json!({"byteOffset": 7, "limit": 1}), "log").expect_err("both");
-        assert_eq!(refused, "byteOffset stands instead of offset and limit: give one of them");
+        assert_eq!(refused, "byteOffset excludes offset and limit: use one or the other");
     }
 }

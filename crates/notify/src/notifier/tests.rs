@@ -6,7 +6,7 @@ use crate::{Listeners, Url, Webhook};
 use serde_json::{Value, json};
 use std::ops::Deref;
 use tenure_agents::Agents;
-use tenure_agents::sessions::Why;
+use tenure_agents::sessions::CloseReason;
 use tenure_core::ids::RunId;
 use tenure_core::lease::Hold;
 use tenure_core::record::Ending;
@@ -199,7 +199,7 @@ async fn a_notice_is_tried_with_growing_pauses_and_fails_after_its_last_try() {
     notifier.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
-    let why = Why { reason: None, discard: false };
+    let why = CloseReason { reason: None, discard: false };
     soon(notifier.agents.close_session(&OWNER.parse().expect("a key"), &why)).await.expect("closed");
     for tries in 1..=defaults::NOTICE_TRIES {
         let before_ms = clock::unix_ms();

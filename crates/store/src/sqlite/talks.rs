@@ -11,18 +11,21 @@ use crate::turns::Side;
 use rusqlite::{Connection, Row};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Entry, Line, OpenTalk, Talk, Told};
+use tenure_core::talk::{
+    AcpConversation, ConversationStep, Entry, HistoryChange, Line, OpenConversation, RecordedRequest,
+    RecordedStep, SentRequest,
+};
 
 impl TalkRegistry for Sqlite {
     fn begin_talk(&self, run: RunId, session: SessionKey, at_ms: u64) -> Reply<bool> {
         self.write(move |db| begin(db, &run, &session, at_ms))
     }
 
-    fn open_talk(&self, session: SessionKey) -> Reply<Option<OpenTalk>> {
+    fn open_talk(&self, session: SessionKey) -> Reply<Option<OpenConversation>> {
         self.read(move |db| open(db, &session))
     }
 
-    fn open_talks(&self, of: InstanceId) -> Reply<Vec<Talk>> {
+    fn open_talks(&self, of: InstanceId) -> Reply<Vec<AcpConversation>> {
         self.read(move |db| open_talks(db, &of))
     }
 
@@ -30,11 +33,17 @@ impl TalkRegistry for Sqlite {
         self.read(move |db| lines_from(db, &run, at))
     }
 
-    fn last_talk(&self, session: SessionKey) -> Reply<Option<Talk>> {
+    fn last_talk(&self, session: SessionKey) -> Reply<Option<AcpConversation>> {
         self.read(move |db| last(db, &session))
     }
 
-    fn advance_talk(&self, run: RunId, by: InstanceId, step: Advance, at_ms: u64) -> Reply<Option<Advanced>> {
+    fn advance_talk(
+        &self,
+        run: RunId,
+        by: InstanceId,
+        step: ConversationStep,
+        at_ms: u64,
+    ) -> Reply<Option<RecordedStep>> {
         self.write(move |db| advance(db, &run, &by, &step, at_ms))
     }
 
@@ -57,8 +66,8 @@ const KEPT: i64 = 10;
 const TALK: &str = "SELECT run_id, session, began_at_ms, over_at_ms, heard_to, said_to, last_id, agent_session, abilities \
      FROM talks";
 
-fn talk_row(row: &Row<'_>) -> Result<Talk, Trouble> {
-    Ok(Talk {
+fn talk_row(row: &Row<'_>) -> Result<AcpConversation, Trouble> {
+    Ok(AcpConversation {
         run: parsed(&row.get::<_, String>(0)?)?,
         session: parsed(&row.get::<_, String>(1)?)?,
         began_at_ms: number(row.get(2)?),
@@ -76,7 +85,7 @@ const LINE: &str = "SELECT at, id, verb, turn, line, answer FROM said";
 fn line_row(row: &Row<'_>) -> Result<Line, Trouble> {
     let (id, verb): (Option<i64>, Option<String>) = (row.get(1)?, row.get(2)?);
     let turn = row.get::<_, Option<String>>(3)?.as_deref().map(parsed).transpose()?;
-    let asks = id.zip(verb).map(|(id, verb)| Asks { id, verb, turn });
+    let asks = id.zip(verb).map(|(id, verb)| SentRequest { id, verb, turn });
     Ok(Line { at: number(row.get(0)?), asks, text: row.get(4)?, answer: row.get(5)? })
 }
 
@@ -95,7 +104,7 @@ fn begin(db: &Connection, run: &RunId, session: &SessionKey, at_ms: u64) -> Resu
     Ok(made > 0)
 }
 
-fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenTalk>, Trouble> {
+fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenConversation>, Trouble> {
     let mut statement = db
         .prepare_cached(&format!("{TALK} INDEXED BY talks_open WHERE session = ?1 AND over_at_ms IS NULL"))?;
     let Some(talk) = statement.query([session.as_str()])?.next()?.map(talk_row).transpose()? else {
@@ -105,7 +114,7 @@ fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenTalk>, Troub
     let mut statement = db
         .prepare_cached("SELECT id, method, params, at_ms FROM asked WHERE run_id = ?1 ORDER BY at_ms, id")?;
     let asked = statement.query_map([talk.run.as_str()], |row| {
-        Ok(AskedOfUs {
+        Ok(RecordedRequest {
             id: row.get(0)?,
             method: row.get(1)?,
             params: row.get(2)?,
@@ -113,10 +122,10 @@ fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenTalk>, Troub
         })
     })?;
     let asked = asked.collect::<Result<_, _>>()?;
-    Ok(Some(OpenTalk { talk, questions, asked }))
+    Ok(Some(OpenConversation { talk, questions, asked }))
 }
 
-fn open_talks(db: &Connection, of: &InstanceId) -> Result<Vec<Talk>, Trouble> {
+fn open_talks(db: &Connection, of: &InstanceId) -> Result<Vec<AcpConversation>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
         "{TALK} t WHERE over_at_ms IS NULL AND EXISTS (SELECT 1 FROM runs r WHERE r.run_id = t.run_id AND r.owner = ?1)"
     ))?;
@@ -151,7 +160,7 @@ fn lines_from(db: &Connection, run: &RunId, at: u64) -> Result<Vec<Line>, Troubl
     )
 }
 
-fn last(db: &Connection, session: &SessionKey) -> Result<Option<Talk>, Trouble> {
+fn last(db: &Connection, session: &SessionKey) -> Result<Option<AcpConversation>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
         "{TALK} INDEXED BY talks_session WHERE session = ?1 ORDER BY began_at_ms DESC, rowid DESC LIMIT 1"
     ))?;
@@ -177,16 +186,16 @@ fn advance(
     db: &Connection,
     run: &RunId,
     by: &InstanceId,
-    step: &Advance,
+    step: &ConversationStep,
     at_ms: u64,
-) -> Result<Option<Advanced>, Trouble> {
+) -> Result<Option<RecordedStep>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
         "{TALK} t WHERE run_id = ?1 AND over_at_ms IS NULL
              AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = t.run_id AND r.owner <> ?2)"
     ))?;
     let found = statement.query((run.as_str(), by.as_str()))?.next()?.map(talk_row).transpose()?;
     let Some(mut talk) = found else { return Ok(None) };
-    let mut done = Advanced::default();
+    let mut done = RecordedStep::default();
     hear(db, run, step)?;
     say(db, &mut talk, &step.lines, &mut done)?;
     tell(db, &talk.session, &step.told, at_ms, &mut done)?;
@@ -207,7 +216,7 @@ fn advance(
 }
 
 /// Writes the agent's responses and requests, and the answers that this step gives.
-fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
+fn hear(db: &Connection, run: &RunId, step: &ConversationStep) -> Result<(), Trouble> {
     let mut answer =
         db.prepare_cached("UPDATE said SET answer = ?3 WHERE run_id = ?1 AND id = ?2 AND answer IS NULL")?;
     for (id, text) in &step.answers {
@@ -229,9 +238,9 @@ fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
 /// Writes the lines to the agent, each after the one before.
 fn say(
     db: &Connection,
-    talk: &mut Talk,
-    lines: &[(String, Option<Asks>)],
-    done: &mut Advanced,
+    talk: &mut AcpConversation,
+    lines: &[(String, Option<SentRequest>)],
+    done: &mut RecordedStep,
 ) -> Result<(), Trouble> {
     let mut statement = db.prepare_cached(
         "INSERT INTO said (run_id, at, id, verb, turn, line) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -260,9 +269,9 @@ fn say(
 fn tell(
     db: &Connection,
     session: &SessionKey,
-    told: &[Told],
+    told: &[HistoryChange],
     at_ms: u64,
-    done: &mut Advanced,
+    done: &mut RecordedStep,
 ) -> Result<(), Trouble> {
     let mut add = db.prepare_cached(
         "INSERT INTO entries (session, number, turn, at_ms, kind, body)
@@ -272,13 +281,13 @@ fn tell(
     let mut change = db.prepare_cached("UPDATE entries SET body = ?3 WHERE session = ?1 AND number = ?2")?;
     for one in told {
         match one {
-            Told::New { turn, kind, body } => {
+            HistoryChange::New { turn, kind, body } => {
                 let turn = turn.as_ref().map(TurnId::as_str);
                 let made =
                     add.query_row((session.as_str(), turn, stored(at_ms), kind, body), |row| row.get(0))?;
                 done.numbers.push(number(made));
             }
-            Told::Again { number, body } => {
+            HistoryChange::Again { number, body } => {
                 change.execute((session.as_str(), stored(*number), body))?;
             }
         }

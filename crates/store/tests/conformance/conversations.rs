@@ -5,7 +5,7 @@ use crate::sample::{NOW, enrolled, in_session, instance, run_id};
 use crate::store::on_every_store;
 use crate::talk::{close, key, say, spawned, turn_id};
 use std::sync::Arc;
-use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Told};
+use tenure_core::talk::{ConversationStep, HistoryChange, RecordedRequest, RecordedStep, SentRequest};
 use tenure_store::{Registry, Side};
 
 /// A session with an adapter that is run 1.
@@ -14,20 +14,25 @@ async fn begun(registry: &Arc<dyn Registry>) {
     assert!(registry.begin_talk(run_id(1), key("a"), NOW).await.unwrap());
 }
 
-async fn step(registry: &Arc<dyn Registry>, step: Advance) -> Advanced {
+async fn step(registry: &Arc<dyn Registry>, step: ConversationStep) -> RecordedStep {
     registry.advance_talk(run_id(1), instance(1), step, NOW + 1).await.unwrap().unwrap()
 }
 
-fn question(id: i64, text: &str) -> (String, Option<Asks>) {
-    (text.to_owned(), Some(Asks { id, verb: "prompt".to_owned(), turn: Some(turn_id(1)) }))
+fn question(id: i64, text: &str) -> (String, Option<SentRequest>) {
+    (text.to_owned(), Some(SentRequest { id, verb: "prompt".to_owned(), turn: Some(turn_id(1)) }))
 }
 
-fn wanted(id: &str) -> AskedOfUs {
-    AskedOfUs { id: id.to_owned(), method: "fs/read".to_owned(), params: Some("{}".to_owned()), at_ms: NOW }
+fn wanted(id: &str) -> RecordedRequest {
+    RecordedRequest {
+        id: id.to_owned(),
+        method: "fs/read".to_owned(),
+        params: Some("{}".to_owned()),
+        at_ms: NOW,
+    }
 }
 
-fn new(body: &str) -> Told {
-    Told::New { turn: Some(turn_id(1)), kind: "agent".to_owned(), body: body.to_owned() }
+fn new(body: &str) -> HistoryChange {
+    HistoryChange::New { turn: Some(turn_id(1)), kind: "agent".to_owned(), body: body.to_owned() }
 }
 
 async fn bodies(
@@ -61,11 +66,19 @@ fn lines_stand_one_after_the_other_and_are_found_by_their_place() {
         begun(&registry).await;
         let first = step(
             &registry,
-            Advance { lines: vec![question(1, "abc\n"), ("de\n".to_owned(), None)], ..Advance::default() },
+            ConversationStep {
+                lines: vec![question(1, "abc\n"), ("de\n".to_owned(), None)],
+                ..ConversationStep::default()
+            },
         );
         assert_eq!(first.await.at, [0, 4]);
         assert_eq!(
-            step(&registry, Advance { lines: vec![question(2, "f\n")], ..Advance::default() }).await.at,
+            step(
+                &registry,
+                ConversationStep { lines: vec![question(2, "f\n")], ..ConversationStep::default() }
+            )
+            .await
+            .at,
             [7]
         );
         let from = async |at: u64| {
@@ -85,21 +98,21 @@ fn the_next_daemon_finds_what_was_not_answered_on_either_side() {
     on_every_store(async |store| {
         let registry = store.open();
         begun(&registry).await;
-        let heard = Advance {
+        let heard = ConversationStep {
             heard_to: 50,
             lines: vec![question(1, "a\n"), question(2, "b\n")],
             asked: vec![wanted("7"), wanted("\"7\"")],
             told: vec![new("x")],
             agent_session: Some("s-1".to_owned()),
-            ..Advance::default()
+            ..ConversationStep::default()
         };
         step(&registry, heard).await;
-        let answered = Advance {
+        let answered = ConversationStep {
             heard_to: 80,
             answers: vec![(1, "{\"result\":1}".to_owned())],
             answered: vec!["7".to_owned()],
             lines: vec![("reply\n".to_owned(), None)],
-            ..Advance::default()
+            ..ConversationStep::default()
         };
         step(&registry, answered).await;
         let next = store.open();
@@ -118,10 +131,15 @@ fn the_answer_to_a_turns_question_is_kept_and_the_first_one_counts() {
         let registry = store.open();
         begun(&registry).await;
         assert_eq!(registry.question_of(turn_id(1)).await.unwrap(), None);
-        step(&registry, Advance { lines: vec![question(1, "a\n")], ..Advance::default() }).await;
+        step(&registry, ConversationStep { lines: vec![question(1, "a\n")], ..ConversationStep::default() })
+            .await;
         assert_eq!(registry.question_of(turn_id(1)).await.unwrap().unwrap().answer, None);
         for answer in ["1", "2"] {
-            step(&registry, Advance { answers: vec![(1, answer.to_owned())], ..Advance::default() }).await;
+            step(
+                &registry,
+                ConversationStep { answers: vec![(1, answer.to_owned())], ..ConversationStep::default() },
+            )
+            .await;
         }
         assert_eq!(registry.question_of(turn_id(1)).await.unwrap().unwrap().answer.as_deref(), Some("1"));
     });
@@ -134,7 +152,7 @@ fn a_step_of_what_is_over_or_another_instances_changes_nothing() {
         enrolled(&registry).await;
         begun(&registry).await;
         registry.create(in_session(1, "a")).await.unwrap();
-        let told = || Advance { heard_to: 9, told: vec![new("x")], ..Advance::default() };
+        let told = || ConversationStep { heard_to: 9, told: vec![new("x")], ..ConversationStep::default() };
         assert_eq!(registry.advance_talk(run_id(1), instance(2), told(), NOW).await.unwrap(), None);
         assert!(registry.advance_talk(run_id(1), instance(1), told(), NOW).await.unwrap().is_some());
         registry.end_talk(run_id(1), NOW).await.unwrap();
@@ -151,9 +169,15 @@ fn a_history_is_paged_from_both_ends_by_number_and_size_and_entries_may_grow() {
         let registry = store.open();
         begun(&registry).await;
         let told = ["1", "22", "333", "4444"].map(new).to_vec();
-        assert_eq!(step(&registry, Advance { told, ..Advance::default() }).await.numbers, [1, 2, 3, 4]);
-        let again = vec![Told::Again { number: 2, body: "2222".to_owned() }, new("5")];
-        assert_eq!(step(&registry, Advance { told: again, ..Advance::default() }).await.numbers, [5]);
+        assert_eq!(
+            step(&registry, ConversationStep { told, ..ConversationStep::default() }).await.numbers,
+            [1, 2, 3, 4]
+        );
+        let again = vec![HistoryChange::Again { number: 2, body: "2222".to_owned() }, new("5")];
+        assert_eq!(
+            step(&registry, ConversationStep { told: again, ..ConversationStep::default() }).await.numbers,
+            [5]
+        );
         let all = ["1", "2222", "333", "4444", "5"];
         assert_eq!(bodies(&registry, Side::After(0), 9, 99).await, (all.map(str::to_owned).to_vec(), None));
         assert_eq!(bodies(&registry, Side::After(0), 2, 99).await.1, Some(Side::After(2)));
@@ -175,11 +199,11 @@ fn a_session_that_is_forgotten_takes_its_conversations_with_it() {
         begun(&registry).await;
         step(
             &registry,
-            Advance {
+            ConversationStep {
                 lines: vec![question(1, "a\n")],
                 asked: vec![wanted("7")],
                 told: vec![new("x")],
-                ..Advance::default()
+                ..ConversationStep::default()
             },
         )
         .await;
@@ -217,7 +241,7 @@ fn conversations_of_long_ago_are_forgotten_and_the_newest_are_not() {
         for number in 2..=30 {
             let at_ms = NOW + number;
             let lines = vec![question(1, "{}\n")];
-            let step = Advance { lines, ..Advance::default() };
+            let step = ConversationStep { lines, ..ConversationStep::default() };
             registry.advance_talk(run_id(number - 1), instance(1), step, at_ms).await.unwrap().unwrap();
             assert!(registry.end_talk(run_id(number - 1), at_ms).await.unwrap());
             assert!(registry.begin_talk(run_id(number), key("a"), at_ms).await.unwrap());
@@ -235,7 +259,8 @@ fn a_turn_is_its_adapters_from_the_step_on_that_asks_its_prompt() {
         begun(&registry).await;
         registry.begin_turn(say(1, "a"), None, instance(1), NOW).await.unwrap();
         assert_eq!(registry.turn(turn_id(1)).await.unwrap().unwrap().run, None);
-        step(&registry, Advance { lines: vec![question(1, "{}\n")], ..Advance::default() }).await;
+        step(&registry, ConversationStep { lines: vec![question(1, "{}\n")], ..ConversationStep::default() })
+            .await;
         assert_eq!(registry.turn(turn_id(1)).await.unwrap().unwrap().run, Some(run_id(1)));
     });
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tenure_core::ids::RunId;
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Advanced, Entry, Line, Talk};
+use tenure_core::talk::{AcpConversation, Entry, Line, RecordedStep};
 use tokio::sync::Notify;
 
 /// A fake host, which outlives its drivers.
@@ -26,9 +26,9 @@ pub(super) struct State {
     input: Vec<u8>,
     /// The offset up to which the agent has read its input.
     obeyed: usize,
-    pub(super) talk: Talk,
+    pub(super) talk: AcpConversation,
     lines: Vec<Line>,
-    asked: Vec<AskedOfUs>,
+    asked: Vec<RecordedRequest>,
     pub(super) entries: Vec<Entry>,
     pub(super) is_over: bool,
     /// The offset before which the output is not kept any more.
@@ -42,7 +42,7 @@ pub(super) fn turn() -> TurnId {
 impl World {
     pub(super) fn new(answers: bool) -> Arc<Self> {
         let key: SessionKey = "a".parse().unwrap();
-        let talk = Talk {
+        let talk = AcpConversation {
             run: RunId::from_random([1; 12]),
             session: key,
             began_at_ms: 0,
@@ -82,17 +82,20 @@ impl World {
         }
     }
 
-    pub(super) fn open(&self) -> (OpenTalk, Vec<Entry>) {
+    pub(super) fn open(&self) -> (OpenConversation, Vec<Entry>) {
         let state = self.state.lock().unwrap();
         let is_open = |line: &&Line| line.asks.is_some() && line.answer.is_none();
         let questions = state.lines.iter().filter(is_open).cloned().collect();
-        (OpenTalk { talk: state.talk.clone(), questions, asked: state.asked.clone() }, state.entries.clone())
+        (
+            OpenConversation { talk: state.talk.clone(), questions, asked: state.asked.clone() },
+            state.entries.clone(),
+        )
     }
 
-    pub(super) fn go_on(self: &Arc<Self>) -> (Handle, impl Future<Output = Over> + Send + use<>) {
+    pub(super) fn resume(self: &Arc<Self>) -> (Handle, impl Future<Output = Over> + Send + use<>) {
         let (open, entries) = self.open();
         let entries = entries.iter().map(|entry| (entry.number, entry.kind.as_str(), entry.body.as_str()));
-        go_on(Arc::clone(self), &open, History::resumed(entries))
+        resume(Arc::clone(self), &open, History::resumed(entries))
     }
 
     pub(super) fn print(&self, text: &str) {
@@ -172,7 +175,7 @@ impl Host for World {
         Ok(self.state.lock().unwrap().input.len() as u64)
     }
 
-    async fn give(&self, at: u64, line: String) -> Result<(), Over> {
+    async fn write_line(&self, at: u64, line: String) -> Result<(), Over> {
         self.dawdle().await;
         let mut printed = String::new();
         {
@@ -196,10 +199,10 @@ impl Host for World {
         Ok(state.lines.iter().filter(|line| line.at + line.text.len() as u64 > at).cloned().collect())
     }
 
-    async fn record(&self, step: Advance) -> Result<Advanced, Over> {
+    async fn record(&self, step: ConversationStep) -> Result<RecordedStep, Over> {
         self.dawdle().await;
         let _registry = self.registry.lock().await;
-        let mut done = Advanced::default();
+        let mut done = RecordedStep::default();
         {
             let mut state = self.state.lock().unwrap();
             let state = &mut *state;
@@ -221,12 +224,12 @@ impl Host for World {
             }
             for told in step.told {
                 match told {
-                    Told::New { turn, kind, body } => {
+                    HistoryChange::New { turn, kind, body } => {
                         let number = state.entries.len() as u64 + 1;
                         done.numbers.push(number);
                         state.entries.push(Entry { number, turn, at_ms: 0, kind, body });
                     }
-                    Told::Again { number, body } => {
+                    HistoryChange::Again { number, body } => {
                         let entry = state.entries.iter_mut().find(|entry| entry.number == number);
                         entry.unwrap().body = body;
                     }
@@ -237,8 +240,8 @@ impl Host for World {
         Ok(done)
     }
 
-    async fn answer(&self, asked: Asked) -> Reply {
-        assert!(matches!(asked.want(), crate::conversation::Want::Permission(_)));
+    async fn answer(&self, asked: AgentRequest) -> Reply {
+        assert!(matches!(asked.want(), crate::conversation::ParsedRequest::Permission(_)));
         if !self.answers {
             std::future::pending::<()>().await;
         }
@@ -247,7 +250,7 @@ impl Host for World {
         Reply { answer, told: Some(json!({"outcome": "yes", "by": "a test"})) }
     }
 
-    fn question(&self, asked: &Asked) -> Option<RunId> {
+    fn question(&self, asked: &AgentRequest) -> Option<RunId> {
         Some(asked.consequence(&self.state.lock().unwrap().talk.run))
     }
 

@@ -49,19 +49,19 @@ fn every_action_but_spawn_and_list_needs_a_session() {
 #[test]
 fn an_action_without_its_fields_is_refused() {
     let option = "option or value is missing: `status` lists the options";
-    let question = "question or option is missing: `status` lists what is asked";
+    let question = "question or option is missing: `status` lists the open requests";
     for (action, fields, detail) in [
-        ("send", json!({}), "text is missing: say what is to be done"),
-        ("send", json!({"text": " "}), "the message is empty: say what is to be done"),
-        ("spawn", json!({"task": ""}), "the message is empty: say what is to be done"),
-        ("set-mode", json!({}), "agentMode is missing: say which mode, as `status` lists them"),
+        ("send", json!({}), "text is missing: write the message to send"),
+        ("send", json!({"text": " "}), "the message is empty: write the message to send"),
+        ("spawn", json!({"task": ""}), "the message is empty: write the message to send"),
+        ("set-mode", json!({}), "agentMode is missing: name a mode that `status` lists"),
         ("set-option", json!({"option": "model"}), option),
         ("set-option", json!({"value": "x"}), option),
         ("answer", json!({"question": "q"}), question),
         ("answer", json!({"option": "allow"}), question),
-        ("history", json!({"after": "x"}), "after is a number: what next said on the page before"),
+        ("history", json!({"after": "x"}), "after must be the `next` value of the previous page, a number"),
         ("entries", json!({"limit": 0}), "limit is 1 to 500"),
-        ("list", json!({"after": "x"}), "after is what next said on the page before"),
+        ("list", json!({"after": "x"}), "after must be the `next` value of the previous page"),
         ("list", json!({"limit": 0}), "limit is 1 to 500"),
     ] {
         assert_eq!(refused(read_of(action, fields)), detail, "{action}");
@@ -77,7 +77,7 @@ fn an_agents_backend_needs_an_agent_by_name_or_by_key() {
         other => panic!("{other:?}"),
     };
     for (backend, of) in [("acp", "adapter"), ("cli", "command")] {
-        let detail = format!("agent is missing: say which agent's {of} carries out the turns");
+        let detail = format!("agent is missing: name the agent whose {of} runs the turns");
         assert_eq!(refused(read("spawn", json!({"backend": backend}))), detail);
     }
     let agent: AgentId = "a".parse().expect("an agent");
@@ -91,7 +91,10 @@ fn an_agents_backend_needs_an_agent_by_name_or_by_key() {
 
 #[test]
 fn a_directory_is_absolute_and_a_model_is_no_option() {
-    assert_eq!(refused(read("spawn", json!({"cwd": "src"}))), "cwd is to be absolute, not \"src\"");
+    assert_eq!(
+        refused(read("spawn", json!({"cwd": "src"}))),
+        "cwd \"src\" is not absolute: write an absolute path"
+    );
     let dashed = refused(read("spawn", json!({"model": "-x"})));
     assert_eq!(dashed, "the model \"-x\" begins with a dash: name a model");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::{cancelled, command};
-use crate::sessions::Why;
+use crate::sessions::CloseReason;
 use tenure_core::problem::Code;
 
 async fn cancel(agents: &TestAgents, key: &str) -> Result<TurnId, Refusal> {
@@ -55,7 +55,7 @@ async fn a_turn_that_waits_for_a_place_ends_with_its_closed_session_and_starts_n
     agents.spawn_shell(SHELL).await;
     let (turn, ..) = agents.send(SHELL, "echo one").await;
     agents.is_queued(1).await;
-    let why = Why { reason: None, discard: false };
+    let why = CloseReason { reason: None, discard: false };
     let closed = soon(agents.close_session(&SHELL.parse().expect("a key"), &why)).await.expect("closed");
     assert!(closed.runs.is_empty(), "{closed:?}");
     assert_eq!(agents.end_of(SHELL, &turn).await.state, TurnState::Cancelled);
@@ -70,7 +70,7 @@ async fn a_session_that_is_closed_cancels_its_turn_and_withdraws_what_waits() {
     let (first, ..) = agents.send(SHELL, "echo one").await;
     let mut keeper = agents.next_turn_keeper().await;
     agents.send(SHELL, "echo two").await;
-    let (closing, why) = (std::sync::Arc::clone(&agents), Why { reason: None, discard: false });
+    let (closing, why) = (std::sync::Arc::clone(&agents), CloseReason { reason: None, discard: false });
     let key = SHELL.parse().expect("a key");
     let closing = tokio::spawn(async move { closing.close_session(&key, &why).await });
     keeper.is_cancelled().await;

@@ -110,7 +110,7 @@ async fn a_message_that_is_to_steer_an_agent_waits_and_says_so() {
     }
     let steer = json!({"action": "send", "sessionKey": AGENT, "text": "two", "whenBusy": "steer"});
     let sent = agents.ask(steer).await.expect("sent").sent.expect("what became of it");
-    assert!(sent.note.is_some_and(|note| note.contains("takes no input in the middle of a turn")));
+    assert!(sent.note.is_some_and(|note| note.contains("takes no input during a turn")));
     assert!(keeper.asked_so_far().is_empty(), "nothing of it is given to the agent");
     keeper.print(&answer_of_agent("talk-1", "said"));
     keeper.end(exited(0));
@@ -136,7 +136,7 @@ async fn a_message_that_is_to_steer_a_command_that_has_not_begun_waits_and_says_
     agents.is_queued(1).await;
     let steer = json!({"action": "send", "sessionKey": SHELL, "text": "echo two", "whenBusy": "steer"});
     let sent = agents.ask(steer).await.expect("sent").sent.expect("what became of it");
-    assert!(sent.note.is_some_and(|note| note.contains("has not begun")));
+    assert!(sent.note.is_some_and(|note| note.contains("has not started")));
     first.end(exited(0));
     for line in ["echo one", "echo two"] {
         let keeper = agents.next_turn_keeper().await;

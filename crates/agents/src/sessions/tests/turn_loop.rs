@@ -1,4 +1,4 @@
-//! One turn at a time, each a run of its own, whose id is noted before there is a run.
+//! Turns run one at a time, each in its own run, whose id is recorded before it starts.
 
 use super::*;
 use crate::fixture::{cancelled, command};
@@ -46,7 +46,7 @@ async fn begun_before(agents: &TestAgents) -> (TurnId, RunId) {
 async fn a_turn_that_an_earlier_daemon_noted_is_started_under_the_noted_id() {
     let agents = TestAgents::new().await;
     let (turn, run) = begun_before(&agents).await;
-    agents.go_on_with_sessions().await;
+    agents.resume_sessions().await;
     let keeper = agents.next_turn_keeper().await;
     assert_eq!(keeper.ticket.run_id, run);
     keeper.end(exited(0));
@@ -60,7 +60,7 @@ async fn a_turn_whose_run_an_earlier_daemon_started_is_not_started_again() {
     let mut asked = command("begun before");
     (asked.run_id, asked.backend) = (Some(run), Backend::Exec);
     let mut keeper = agents.running(asked).await;
-    agents.go_on_with_sessions().await;
+    agents.resume_sessions().await;
     keeper.print("one\n");
     keeper.end(exited(0));
     let turn = agents.end_of(SHELL, &turn).await;

@@ -1,4 +1,4 @@
-//! Who may see a session (I11): list, history, status and send give the same answer, by the words of the design.
+//! Visibility of sessions (I11): list, history, status and send give the same answer, by the words of the design.
 
 use super::*;
 use crate::fixture::client;
@@ -85,7 +85,7 @@ async fn check(agents: &TestAgents, who: &Value, keys: &[String; 5], expected: S
     let mut compared = 0;
     for (key, expected) in keys.iter().zip(expected) {
         assert_eq!(shown.contains(key), expected, "list of {key} for {who}");
-        // Who waits for, cancels or closes a session has to see it, too.
+        // The requester of wait, cancel or close has to see the session, too.
         let always = ["history", "status", "send"];
         let more = ["wait", "cancel", "close", "entries"].into_iter().filter(|_| !expected);
         for action in always.into_iter().chain(more) {

@@ -76,7 +76,7 @@ fn an_unloadable_conversation_starts_anew_and_its_agent_is_kept() {
         let after = acp.describe_itself(KEY);
         assert_ne!(after["session"], before["session"], "{after}");
         let notes = acp.bodies(KEY, "note");
-        let told = notes.iter().any(|note| text(&note["text"]).contains("this is a new one"));
+        let told = notes.iter().any(|note| text(&note["text"]).contains("this is a new session"));
         assert!(told, "{notes:#?}");
         assert_eq!(acp.status(KEY)["agentSessionId"], after["session"]);
         assert_eq!(acp.status(KEY)["adapter"]["resumes"], false, "{}", acp.status(KEY));

@@ -168,7 +168,7 @@ fn a_conversation_unknown_to_the_agent_starts_anew_and_says_so() {
     let notes = acp.bodies(KEY, "note");
     assert_eq!(notes.len(), 1, "{notes:#?}");
     let note = text(&notes[0]["text"]);
-    assert!(note.contains("this is a new one") && note.contains("Resource not found"), "{note}");
+    assert!(note.contains("this is a new session") && note.contains("Resource not found"), "{note}");
     acp.finish();
 }
 

@@ -404,7 +404,11 @@ fn the_next_daemon_recreates_a_removed_registry() {
     }
     daemon.wait_dead(WAIT_LIMIT);
     fixture.wait_next_daemon(daemon.pid);
-    assert!(fixture.log().contains("was removed or replaced while the daemon was running"), "{}", fixture.log());
+    assert!(
+        fixture.log().contains("was removed or replaced while the daemon was running"),
+        "{}",
+        fixture.log()
+    );
     assert!(fixture.state().join("tenure.db").exists());
     fixture.finish();
 }

@@ -84,7 +84,7 @@ fn a_steering_message_to_an_agent_queues_and_one_to_a_command_reaches_its_stdin(
     fixture.wait_starts(1);
     let sent = fixture.expect_ok("send", KEY, &json!({"text": "also", "whenBusy": "steer"}))["sent"].clone();
     assert_eq!(sent["delivery"], "queued", "{sent}");
-    assert!(text(&sent["note"]).contains("takes no input in the middle of a turn"), "{sent}");
+    assert!(text(&sent["note"]).contains("takes no input during a turn"), "{sent}");
     fixture.release("go");
     assert_eq!(answer_of(&fixture.end_of(KEY, &sent["turnId"]))["prompt"], "also");
     fixture.spawn_exec("shell");

@@ -21,7 +21,7 @@ pub struct Agent {
     /// Arguments of a turn in an existing session; `None` if the agent cannot resume one.
     pub resume: Option<Vec<Argument>>,
     /// Way in which the agent gets the prompt.
-    pub prompt: PromptGoes,
+    pub prompt: PromptChannel,
     /// Model for turns that name none.
     pub model: Option<String>,
     /// Additional arguments, inserted at `{extra}` in the templates.
@@ -128,7 +128,7 @@ impl Silence {
 
 /// Way in which an agent gets its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptGoes {
+pub enum PromptChannel {
     /// On standard input, which is closed after it.
     Stdin,
     /// In an argument, at `{prompt}` in the templates.
@@ -160,7 +160,7 @@ pub enum Silence {
 pub enum Output {
     /// Plain text: the answer itself.
     Text,
-    /// One JSON object per line.
+    /// A JSON object per line.
     JsonLines(Box<Read>),
 }
 
@@ -188,9 +188,9 @@ pub struct Read {
 /// Period that a token count covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Span {
-    /// One step of a turn. A turn's count is the sum of its steps.
+    /// A step of a turn. A turn's count is the sum of its steps.
     Step,
-    /// One turn.
+    /// A turn.
     #[default]
     Turn,
     /// All turns of the session so far.

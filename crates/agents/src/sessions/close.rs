@@ -1,5 +1,5 @@
-//! Closing a session: all that is proven to be below it is marked first, so that nothing new begins there, and then ended,
-//! children first. The marks are on disk: the next daemon goes on where this one was killed.
+//! Closes a session: marks it and everything proven to be below it, so that nothing new begins there, and then ends their
+//! runs, children first. The marks are on disk: the next daemon continues where this one was killed.
 
 use super::authorize::Asker;
 use super::call::CloseCall;
@@ -22,36 +22,40 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tokio::time::{Instant, timeout_at};
 
-/// How many looks it takes at most until nothing new begins below a session.
-const LOOKS: usize = 100;
-/// How much longer than their grace the runs of a session may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How soon a run that could not be asked to end is asked again.
-const LOOK: Duration = Duration::from_millis(500);
-/// How many runs are looked at together.
+/// Maximum number of rounds until nothing new begins below a session.
+const MARK_ROUNDS: usize = 100;
+/// Time limit for the end of a session's runs, beyond their grace.
+const END_LIMIT: Duration = Duration::from_secs(30);
+/// Delay before a cancel is retried.
+const CANCEL_RETRY: Duration = Duration::from_millis(500);
+/// Maximum number of runs to read at a time.
 const BATCH: usize = 500;
 
-/// Why, and how thoroughly.
+/// The reason of a close, and its extent.
 #[derive(Debug, Clone)]
-pub struct Why {
+pub struct CloseReason {
     /// The reason, for people.
     pub reason: Option<String>,
-    /// Whether its row goes, too.
+    /// True to remove the session's record, too.
     pub discard: bool,
 }
 
 impl Agents {
     /// Closes a session and all that it owns.
-    pub async fn close_session(self: &Arc<Self>, key: &SessionKey, why: &Why) -> Result<ClosedJson, Refusal> {
+    pub async fn close_session(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        why: &CloseReason,
+    ) -> Result<ClosedJson, Refusal> {
         let (levels, left) = mark(self, key, why).await?;
         pause::point("daemon-sessions-marked");
         let mut closed = ClosedJson { left, ..ClosedJson::default() };
         if levels.is_empty() {
-            // It was closed before: somebody may wait for that, and is told the same.
+            // A session that was closed before: the second caller gets the same answer.
             closed.unconfirmed = unconfirmed_runs_of(self, key).await?;
         }
         for level in levels {
-            // Brothers and sisters end at once; their parent after all of them.
+            // Siblings end together; their parent after all of them.
             for ended in join_all(level.iter().map(|key| end_session(self, key))).await {
                 let (runs, unconfirmed) = ended?;
                 closed.runs.extend(runs);
@@ -72,30 +76,30 @@ impl Agents {
     }
 }
 
-/// Closes a session for somebody.
-pub(crate) async fn close_for(
+/// Closes a session for a requester.
+pub(crate) async fn close(
     agents: &Arc<Agents>,
     CloseCall { session, reason, discard }: CloseCall,
     asker: &Asker,
 ) -> Result<SessionsReply, Refusal> {
     let session = agents.owned(&session, asker).await?;
     let reason = reason.unwrap_or_else(|| format!("closed by {}", asker.about));
-    let why = Why { reason: Some(reason), discard };
+    let why = CloseReason { reason: Some(reason), discard };
     let closed = agents.close_session(&session.row.key, &why).await?;
     Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() })
 }
 
-/// Marks a session and all that is below it as closing, those above first: what is marked gets no children, no runs and
-/// no messages any more. Returns the sessions by their depth, the deepest first, and what was left alone.
+/// Marks a session and all sessions below it as closing, from the top: a marked session gets no children, no runs and no
+/// messages any more. Returns the sessions by depth, the deepest first, and those that were left alone.
 async fn mark(
     agents: &Agents,
     key: &SessionKey,
-    why: &Why,
+    why: &CloseReason,
 ) -> Result<(Vec<Vec<SessionKey>>, Vec<LeftAlone>), Refusal> {
-    for _ in 0..LOOKS {
+    for _ in 0..MARK_ROUNDS {
         let family = agents.supervisor.registry.descendants(key.clone()).await?;
         for unreadable in &family.unreadable {
-            tracing::warn!(session = unreadable.key, why = unreadable.why, "a session is left alone");
+            tracing::warn!(session = unreadable.key, why = unreadable.why, "session left alone");
         }
         let Closing { order, left } = close_order(&family.rows, key);
         let row_of = |key: &SessionKey| family.rows.iter().find(|row| row.key == *key);
@@ -108,19 +112,19 @@ async fn mark(
         for row in rows.into_iter().rev().filter(|row| row.state.is_open()) {
             let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
             let step = Move { from: row.state, to: SessionState::Closing, at_ms, reason };
-            // One that has become busy or idle meanwhile is looked at again.
+            // A session that became busy or idle meanwhile is marked in the next round.
             agents.supervisor.registry.advance_session(row.key.clone(), step).await?;
         }
         agents.supervisor.events.notify_followers();
     }
-    Err(Refusal::wrong_state(format!("session {key} does not come to rest: close it again")))
+    Err(Refusal::wrong_state(format!("session {key} keeps getting new children: close it again")))
 }
 
-/// Ends the turn and the runs of a session, and waits until they are gone: which runs, and of which runs of the session
-/// not every process is known to be.
+/// Ends the turn and the runs of a session, and waits for their end. Returns the runs, and those of which some process is
+/// not known to be gone.
 async fn end_session(agents: &Arc<Agents>, key: &SessionKey) -> Result<(Vec<RunId>, Vec<RunId>), Refusal> {
-    let deadline = Instant::now() + agents.supervisor.settings.run.grace + PATIENCE;
-    adapter_stop::say_farewell(agents, key).await;
+    let deadline = Instant::now() + agents.supervisor.settings.run.grace + END_LIMIT;
+    adapter_stop::close_conversation(agents, key).await;
     if let Some(turn) = agents.supervisor.registry.active_turn(key.clone()).await? {
         agents.turns.cancel(&turn.asked.id);
     }
@@ -133,13 +137,13 @@ async fn end_session(agents: &Arc<Agents>, key: &SessionKey) -> Result<(Vec<RunI
         if live.is_empty() {
             break;
         }
-        // A run whose keeper was killed cannot be asked: whoever looks after it ends it.
+        // A run whose keeper was killed cannot be cancelled: reconciliation ends it.
         let refused = agents.supervisor.cancel_many(&which, false, &who).await.err();
         let is_elsewhere = |refusal: &Refusal| refusal.code == Code::HeldByAnotherInstance;
         if let Some(refusal) = refused.as_ref().filter(|refusal| is_elsewhere(refusal)) {
             return Err(refusal.clone());
         }
-        let again = if refused.is_some() { deadline.min(Instant::now() + LOOK) } else { deadline };
+        let again = if refused.is_some() { deadline.min(Instant::now() + CANCEL_RETRY) } else { deadline };
         for run in live {
             match agents.supervisor.wait(&run, Some(again)).await?.ending {
                 Some(ending) if ending.termination.confirmed => ended.push(run),
@@ -162,7 +166,7 @@ async fn end_session(agents: &Arc<Agents>, key: &SessionKey) -> Result<(Vec<RunI
     Ok((ended, unconfirmed))
 }
 
-/// The last runs of a session of which not every process was seen gone, whenever they ended.
+/// Returns the last ended runs of a session of which some process is not known to be gone.
 async fn unconfirmed_runs_of(agents: &Agents, key: &SessionKey) -> Result<Vec<RunId>, Refusal> {
     let query = Query {
         states: vec![State::Exited],
@@ -177,7 +181,7 @@ async fn unconfirmed_runs_of(agents: &Agents, key: &SessionKey) -> Result<Vec<Ru
     Ok(page.runs.into_iter().filter(is_doubtful).map(|row| row.ticket.run_id).collect())
 }
 
-/// Waits until no turn of a session is under way. One that nobody carries out is lost.
+/// Waits until a session has no running turn. A turn that no task carries out is ended as lost.
 async fn await_end_of_turn(agents: &Agents, key: &SessionKey, deadline: Instant) -> Result<(), Refusal> {
     let mut changed = agents.turns.watch();
     loop {
@@ -188,7 +192,7 @@ async fn await_end_of_turn(agents: &Agents, key: &SessionKey, deadline: Instant)
             let (at_ms, error) = (clock::unix_ms(), Some("its session was closed".to_owned()));
             let end = TurnEnd { outcome, at_ms, stop: None, text: None, error, resume: None };
             agents.supervisor.registry.end_turn(turn.asked.id.clone(), end).await?;
-            agents.turns.put_down(&turn.asked.id);
+            agents.turns.remove(&turn.asked.id);
             continue;
         }
         if timeout_at(deadline, changed.changed()).await.is_err() {
@@ -197,11 +201,11 @@ async fn await_end_of_turn(agents: &Agents, key: &SessionKey, deadline: Instant)
     }
 }
 
-/// What it owned is gone: the session is closed.
-async fn settle_closed(agents: &Agents, key: &SessionKey, why: &Why) -> Result<(), Refusal> {
+/// Records that a session is closed, once everything that it owned is gone.
+async fn settle_closed(agents: &Agents, key: &SessionKey, why: &CloseReason) -> Result<(), Refusal> {
     let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
     let step = Move { from: SessionState::Closing, to: SessionState::Closed, at_ms, reason };
-    // Somebody else may have been faster.
+    // Another close may have been faster.
     agents.supervisor.registry.advance_session(key.clone(), step).await?;
     agents.caller_envs.forget_session(key);
     agents.turns.something_changed();
@@ -210,7 +214,7 @@ async fn settle_closed(agents: &Agents, key: &SessionKey, why: &Why) -> Result<(
 
 fn still_ending(key: &SessionKey) -> Refusal {
     Refusal::wrong_state(format!(
-        "what session {key} owns has not ended in time: it stays closing, and is tried again; `tenure ps --session {key}` \
-         shows what is left"
+        "session {key} still has live runs: it stays closing, and Tenure retries; `tenure ps --session {key}` lists \
+         them"
     ))
 }

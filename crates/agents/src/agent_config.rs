@@ -1,9 +1,9 @@
 //! Reads and checks the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
 
-use crate::adapter::{limit, silence};
-use crate::agent::{Agent, Output, PromptGoes, Read, Span, Terminal, TurnLimits};
+use crate::adapter_description::{limit, silence};
+use crate::agent_description::{Agent, Output, PromptChannel, Read, Span, Terminal, TurnLimits};
+use crate::description_layers::{ACP, Described, Layers, command};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
-use crate::layers::{ACP, Described, Layers, command};
 use crate::rule::Rule;
 use crate::template::{Argument, EXTRA, Place, Template};
 use std::path::Path;
@@ -63,8 +63,8 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
         },
         prompt: table.word(
             "prompt",
-            &[("stdin", PromptGoes::Stdin), ("argument", PromptGoes::Argument)],
-            PromptGoes::Stdin,
+            &[("stdin", PromptChannel::Stdin), ("argument", PromptChannel::Argument)],
+            PromptChannel::Stdin,
         )?,
         model: table.text("model")?.map(str::to_owned),
         extra: table.each("extra", table.array("extra")?.unwrap_or_default(), literal)?,
@@ -95,17 +95,17 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
     for (key, arguments) in templates.into_iter().filter_map(|(key, arguments)| Some((key, arguments?))) {
         let holds = |place| arguments.iter().flat_map(Argument::words).any(|word| word.holds(place));
         match (agent.prompt, holds(Place::Prompt)) {
-            (PromptGoes::Argument, false) => {
+            (PromptChannel::Argument, false) => {
                 return Err(table.bad(
                     key,
                     "it has no {prompt}: put it where the prompt goes, or write prompt = \"stdin\"",
                 ));
             }
-            (PromptGoes::Stdin, true) => {
+            (PromptChannel::Stdin, true) => {
                 return Err(table
                     .bad(key, "it has {prompt}, but the prompt goes to stdin: write prompt = \"argument\""));
             }
-            (PromptGoes::Argument, true) | (PromptGoes::Stdin, false) => {}
+            (PromptChannel::Argument, true) | (PromptChannel::Stdin, false) => {}
         }
         if (key == "resume") != holds(Place::Session) {
             return Err(
@@ -116,7 +116,7 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
             return Err(table.bad(key, format!("it has no {EXTRA}: put it where the arguments of extra go")));
         }
     }
-    if agent.terminal == Terminal::Pty && agent.prompt == PromptGoes::Stdin {
+    if agent.terminal == Terminal::Pty && agent.prompt == PromptChannel::Stdin {
         return Err(
             table.bad("terminal", "a pty has no end of input after the prompt: write prompt = \"argument\"")
         );

@@ -1,7 +1,7 @@
 //! Reads an agent's standard output chunk by chunk and returns events. The result does not depend on the chunk
 //! boundaries. Junk between the lines is tolerated, and memory is bounded.
 
-use crate::agent::{Agent, Output, Read, Span};
+use crate::agent_description::{Agent, Output, Read, Span};
 use crate::lines::{Line, Lines, Longer};
 use crate::rule::Rule;
 use crate::session::AgentSession;
@@ -26,12 +26,12 @@ pub enum Event {
     /// Final text. The last of several counts.
     Final(String),
     /// Line without any of these. It still shows that the agent works.
-    Activity(Untold),
+    Activity(NoContent),
 }
 
 /// Reason why a line has no content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untold {
+pub enum NoContent {
     /// No rule matches.
     Other,
     /// The line is not a JSON object.
@@ -67,7 +67,7 @@ pub enum Answer {
 
 /// Content of a turn's whole output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct OutputSummary {
     /// Session id of the agent.
     pub session: Option<AgentSession>,
     /// Text of the turn.
@@ -92,7 +92,7 @@ struct State {
     /// Rules for JSON lines; `None` for plain text.
     read: Option<Box<Read>>,
     most: usize,
-    told: Told,
+    told: OutputSummary,
     /// Last message, or its beginning so far.
     message: Option<String>,
     /// True if the next delta belongs to that message.
@@ -113,7 +113,8 @@ impl Reader {
             Output::Text => (None, Longer::Cut),
             Output::JsonLines(read) => (Some(read.clone()), Longer::Skip),
         };
-        let state = State { read, most, told: Told::default(), message: None, open: false, cut: false };
+        let state =
+            State { read, most, told: OutputSummary::default(), message: None, open: false, cut: false };
         Self { lines: Lines::new(most, longer), state }
     }
 
@@ -125,7 +126,7 @@ impl Reader {
     }
 
     /// Ends the output: returns the events of its last line, and the content of the whole output.
-    pub fn finish(mut self) -> (Vec<Event>, Told) {
+    pub fn finish(mut self) -> (Vec<Event>, OutputSummary) {
         let mut events = Vec::new();
         self.lines.finish(|line| self.state.line(&line, &mut events));
         self.state.end(&mut events);
@@ -136,7 +137,7 @@ impl Reader {
 impl State {
     fn line(&mut self, line: &Line<'_>, events: &mut Vec<Event>) {
         let Line::Whole(bytes) = line else {
-            events.push(Event::Activity(Untold::TooLong));
+            events.push(Event::Activity(NoContent::TooLong));
             return;
         };
         let text = String::from_utf8_lossy(bytes);
@@ -146,18 +147,18 @@ impl State {
         };
         match object(&text) {
             Some(line) => self.object(&read, &line, events),
-            None => events.push(Event::Activity(Untold::NotJson)),
+            None => events.push(Event::Activity(NoContent::NotJson)),
         }
         self.read = Some(read);
     }
 
     fn object(&mut self, read: &Read, line: &Value, events: &mut Vec<Event>) {
         let before = events.len();
-        let mut untold = Untold::Other;
+        let mut untold = NoContent::Other;
         if let Some(name) = first(&read.session, line) {
             match AgentSession::new(&name) {
                 Ok(session) => self.session(session, events),
-                Err(_) => untold = Untold::BadSession,
+                Err(_) => untold = NoContent::BadSession,
             }
         }
         match first(&read.delta, line) {

@@ -1,13 +1,13 @@
-//! Making sessions. To whom one belongs is settled by who asks, not by what they say.
+//! Creates sessions. The requester determines the owner, not the request.
 
 use super::authorize::Asker;
 use super::call::{SpawnBackend, SpawnCall};
-use super::closing::Why;
+use super::close::CloseReason;
 use super::query::view;
 use super::{key, turn_spec};
 use crate::Agents;
 use crate::acp::adapter_start;
-use crate::sessions::granting;
+use crate::sessions::permission_limit;
 use crate::sessions::send;
 use std::sync::Arc;
 use tenure_core::problem::Code;
@@ -19,8 +19,8 @@ use tenure_os::{clock, random};
 use tenure_store::{Failed, NewSession, Session};
 use tenure_supervisor::Refusal;
 
-/// Makes a session and, if it has a task, begins its first turn.
-pub(crate) async fn spawn_for(
+/// Creates a session and, if it has a task, begins its first turn.
+pub(crate) async fn spawn(
     agents: &Arc<Agents>,
     mut spawn: SpawnCall,
     asker: &Asker,
@@ -39,7 +39,7 @@ pub(crate) async fn spawn_for(
     settle_model(agents, &session).await?;
     let mut reply = SessionsReply::default();
     if let Some(text) = task {
-        reply.sent = Some(send::say(agents, &session.row, text, WhenBusy::default(), asker).await?);
+        reply.sent = Some(send::deliver(agents, &session.row, text, WhenBusy::default(), asker).await?);
     }
     let session = agents.session_called(&session.row.key).await?;
     reply.session = Some(view(session));
@@ -56,7 +56,7 @@ async fn new_session(agents: &Agents, call: SpawnCall, asker: &Asker) -> Result<
         check_takes_model(agents, model, backend, agent.as_ref())?;
     }
     let permissions =
-        granting::granted(agents, asker, call.work.permissions, (backend, agent.as_ref())).await?;
+        permission_limit::grant(agents, asker, call.work.permissions, (backend, agent.as_ref())).await?;
     let parent = call.parent.or_else(|| asker.key().cloned());
     let kind = call.kind.unwrap_or(match (&parent, backend) {
         (Some(_), _) => Kind::Subagent,
@@ -86,7 +86,7 @@ async fn new_session(agents: &Agents, call: SpawnCall, asker: &Asker) -> Result<
     Ok(NewSession { request, parent, limits, label: call.label })
 }
 
-/// Refuses a model for what has none. Which models an ACP agent has it says itself.
+/// Refuses a model for a backend that has none. An ACP agent lists its models itself.
 fn check_takes_model(
     agents: &Agents,
     model: &str,
@@ -95,7 +95,9 @@ fn check_takes_model(
 ) -> Result<(), Refusal> {
     let why = match (backend, agent) {
         (Backend::Acp, _) => return Ok(()),
-        (Backend::Cli, Some(agent)) if turn_spec::described(agents, agent)?.takes_model() => return Ok(()),
+        (Backend::Cli, Some(agent)) if turn_spec::agent_description(agents, agent)?.takes_model() => {
+            return Ok(());
+        }
         (Backend::Cli, Some(agent)) => {
             format!("the command of agent {agent} takes none: put {{model}} into its fresh")
         }
@@ -105,41 +107,41 @@ fn check_takes_model(
     Err(Refusal::unknown_model(format!("the model {model:?} cannot be set: {why}; or leave it out")))
 }
 
-/// Has an ACP agent use the model that its new session is for. If it cannot, there is no such session.
+/// Sets the model of a new ACP session. Removes the session if the agent does not have that model.
 async fn settle_model(agents: &Arc<Agents>, session: &Session) -> Result<(), Refusal> {
     if session.row.backend != Backend::Acp || session.row.work.model.is_none() {
         return Ok(());
     }
     match adapter_start::ensure_adapter(agents, session.clone()).await {
         Err(refusal) if refusal.code == Code::UnknownModel => {
-            let why = Why { reason: Some(refusal.detail.clone()), discard: true };
+            let why = CloseReason { reason: Some(refusal.detail.clone()), discard: true };
             agents.close_session(&session.row.key, &why).await?;
             Err(refusal)
         }
-        // What else is wrong the first turn tells.
+        // The first turn reports any other failure.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// What carries out the turns: the agent's command, if there is a description of it.
+/// Returns the backend of a new session, if it is described.
 fn backend(agents: &Agents, wanted: &SpawnBackend, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
     match (wanted, agent) {
         (SpawnBackend::Acp(agent), _) => adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp),
-        (SpawnBackend::Cli(agent), _) => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+        (SpawnBackend::Cli(agent), _) => turn_spec::agent_description(agents, agent).map(|_| Backend::Cli),
         (SpawnBackend::Plain(backend), _) => Ok(*backend),
         // Its command, if it has one; else its adapter.
-        (SpawnBackend::Default, Some(agent)) => match turn_spec::find_described(agents, agent)? {
+        (SpawnBackend::Default, Some(agent)) => match turn_spec::find_description(agents, agent)? {
             None if adapter_start::has_adapter(agents, agent) => {
                 adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp)
             }
             Some(_) => Ok(Backend::Cli),
-            None => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+            None => turn_spec::agent_description(agents, agent).map(|_| Backend::Cli),
         },
         (SpawnBackend::Default, None) => Ok(Backend::Exec),
     }
 }
 
-/// A session that asks is known from then on: what it spawns is below it.
+/// Creates the row of the requesting session if it has none: its new session is below it.
 async fn ensure_asker(agents: &Agents, asker: &Asker) -> Result<(), Refusal> {
     match asker.key() {
         Some(key) => ensure_session(agents, key, asker.maker.clone()).await.map(drop),
@@ -147,7 +149,7 @@ async fn ensure_asker(agents: &Agents, asker: &Asker) -> Result<(), Refusal> {
     }
 }
 
-/// The row of a session that others carry on; it is made if there is none.
+/// Returns a session that others run; creates its row if there is none.
 async fn ensure_session(
     agents: &Agents,
     key: &SessionKey,
@@ -170,18 +172,18 @@ async fn ensure_session(
         work: Work::default(),
         now_ms: clock::unix_ms(),
     };
-    // It is there already; only its row is new.
+    // The session exists already; only its row is new.
     let limits = SpawnLimits { depth: usize::MAX, children: usize::MAX };
     let new = NewSession { request, parent, limits, label: None };
     match agents.supervisor.registry.spawn_session(new).await {
         Ok(session) => Ok(session),
-        // Somebody was faster.
+        // Another request was faster.
         Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => agents.session_called(key).await,
         Err(failed) => Err(failed.into()),
     }
 }
 
-/// A parent that is over is told by the same word as a session in which nothing is run any more.
+/// Returns the refusal of a spawn. A closed parent has the same code as a closed session.
 fn not_spawned(failed: Failed) -> Refusal {
     match failed {
         Failed::NotSpawned(refused @ Refused::ParentClosed { .. }) => Refusal::session_closed(refused),
@@ -189,7 +191,7 @@ fn not_spawned(failed: Failed) -> Refusal {
     }
 }
 
-/// A key that no other session has.
+/// Returns a new unique key.
 fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> {
     let bytes: [u8; 8] = random::bytes().map_err(Refusal::internal)?;
     let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();

@@ -1,8 +1,8 @@
-//! Joining an adapter that is there: going on where the record is, and opening its conversation if it is not open.
+//! Connects to a live adapter: continues its recorded conversation, and opens it if it is not open yet.
 
 use super::adapter::Adapter;
 use super::adapter_start::{permissions_of, root_of};
-use super::host::Hosting;
+use super::host::AdapterHost;
 use super::requests::Bounds;
 use crate::Agents;
 use crate::acp::adapter_start;
@@ -13,42 +13,43 @@ use std::time::Duration;
 use tenure_acp::driver;
 use tenure_acp::handle::Handle;
 use tenure_acp::history::History;
-use tenure_acp::opening::{self, NotOpened, Opened, Wanted};
+use tenure_acp::open::{self, OpenError, OpenParams, OpenSession};
 use tenure_acp::replay::Messages;
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionRow};
-use tenure_core::talk::OpenTalk;
+use tenure_core::talk::OpenConversation;
 use tenure_store::{Session, Side};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::RunHandle;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-/// How long an adapter may take until its conversation is open.
-const OPENING: Duration = Duration::from_mins(2);
-/// How many entries a turn that is gone on with may have left open, at most.
-const OPEN: usize = 500;
+/// Time limit for opening a conversation.
+const OPEN_LIMIT: Duration = Duration::from_mins(2);
+/// Maximum number of recorded entries to load for a resumed conversation.
+const LOADED_ENTRIES: usize = 500;
 
-/// Why an adapter is of no use.
-pub(crate) enum NotJoined {
-    /// It does not load the session's conversation.
+/// The reason why an adapter is unusable.
+pub(crate) enum JoinError {
+    /// The agent's session cannot be loaded: another adapter may create a new one.
     NotLoaded(String),
+    /// Any other failure.
     Refused(Refusal),
 }
 
-impl<T: Into<Refusal>> From<T> for NotJoined {
+impl<T: Into<Refusal>> From<T> for JoinError {
     fn from(refusal: T) -> Self {
         Self::Refused(refusal.into())
     }
 }
 
-/// Speaks with an adapter from now on: goes on where the record is, and opens the conversation if it is not.
+/// Starts a driver for a live adapter, and opens its conversation if it is not open.
 pub(crate) async fn join(
     agents: &Arc<Agents>,
     session: &Session,
-    open: &OpenTalk,
+    open: &OpenConversation,
     held: Arc<RunHandle>,
-) -> Result<Arc<Adapter>, NotJoined> {
+) -> Result<Arc<Adapter>, JoinError> {
     let row = &session.row;
     let description = adapter_start::description_of(agents, row)?;
     let root = root_of(row);
@@ -58,7 +59,7 @@ pub(crate) async fn join(
         description: description.clone(),
     };
     let recorded = messages_of(agents, session).await?;
-    let wanted = Wanted {
+    let wanted = OpenParams {
         cwd: &root,
         resume: session.resume.as_deref(),
         recorded: &recorded,
@@ -67,15 +68,16 @@ pub(crate) async fn join(
         login: description.session.auth.as_deref(),
         serves_files: description.serves_files,
     };
-    let spoke = Arc::new(Mutex::new(Instant::now()));
-    let host = Hosting::new(Arc::clone(agents), row.key.clone(), held, bounds, Arc::clone(&spoke));
+    let last_output = Arc::new(Mutex::new(Instant::now()));
+    let host = AdapterHost::new(Arc::clone(agents), row.key.clone(), held, bounds, Arc::clone(&last_output));
     let (handle, over) = drive(agents, row, open, host).await?;
-    let opened = timeout(OPENING, opening::open(&handle, open, wanted)).await;
-    let Opened { session: agent_session, notes } = match opened {
+    let opened = timeout(OPEN_LIMIT, open::open(&handle, open, wanted)).await;
+    let OpenSession { session: agent_session, notes } = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(why)) => return Err(not_opened(agents, row, &open.talk.run, &why).await),
         Err(_) => {
-            let why = NotOpened::Refused(format!("it did not answer within {} seconds", OPENING.as_secs()));
+            let why =
+                OpenError::Refused(format!("it did not answer within {} seconds", OPEN_LIMIT.as_secs()));
             return Err(not_opened(agents, row, &open.talk.run, &why).await);
         }
     };
@@ -90,7 +92,7 @@ pub(crate) async fn join(
         handle,
         session: agent_session,
         over,
-        spoke,
+        last_output,
         idle_since: Mutex::new(Instant::now()),
         idle: description.idle,
         owes_an_answer: AtomicBool::new(false),
@@ -100,60 +102,62 @@ pub(crate) async fn join(
     Ok(adapter)
 }
 
-/// Has a driver go on with a conversation; it stops when the adapter ends, or nobody has its handle any more.
+/// Starts a driver that resumes a conversation. It stops when the adapter ends or the last handle is dropped.
 async fn drive(
     agents: &Arc<Agents>,
     row: &SessionRow,
-    open: &OpenTalk,
-    host: Hosting,
+    open: &OpenConversation,
+    host: AdapterHost,
 ) -> Result<(Handle, watch::Receiver<bool>), Refusal> {
     let history = history_of(agents, open).await?;
-    let (handle, driving) = driver::go_on(Arc::new(host), open, history);
+    let (handle, driving) = driver::resume(Arc::new(host), open, history);
     let (stopped, over) = watch::channel(false);
     let (agents, key, run) = (Arc::clone(agents), row.key.clone(), open.talk.run.clone());
     tokio::spawn(async move {
         driving.await;
         stopped.send_replace(true);
-        adapter_stop::adapter_is_over(&agents, &key, &run).await;
+        adapter_stop::after_driver_stop(&agents, &key, &run).await;
     });
     Ok((handle, over))
 }
 
-/// The last messages of the conversation that a session's agent is to load.
+/// Returns the last recorded messages of the session that the agent is to load.
 async fn messages_of(agents: &Agents, session: &Session) -> Result<Messages, Refusal> {
     if session.resume.is_none() {
         return Ok(Messages::default());
     }
     let newest = Side::Before(u64::MAX);
-    let page = agents.supervisor.registry.entries(session.row.key.clone(), newest, OPEN, u64::MAX).await?;
+    let page =
+        agents.supervisor.registry.entries(session.row.key.clone(), newest, LOADED_ENTRIES, u64::MAX).await?;
     Ok(Messages::recorded(page.entries.iter().rev().map(|entry| (&*entry.kind, &*entry.body))))
 }
 
-/// What can still change of the history of the turn that a conversation is in.
-pub(crate) async fn history_of(agents: &Agents, open: &OpenTalk) -> Result<History, Refusal> {
+/// Returns the entries of the running turn, which may still change.
+pub(crate) async fn history_of(agents: &Agents, open: &OpenConversation) -> Result<History, Refusal> {
     let key = open.talk.session.clone();
-    let newest = agents.supervisor.registry.entries(key, Side::Before(u64::MAX), OPEN, u64::MAX).await?;
+    let newest =
+        agents.supervisor.registry.entries(key, Side::Before(u64::MAX), LOADED_ENTRIES, u64::MAX).await?;
     let turn = open.questions.iter().find_map(|line| line.asks.as_ref()?.turn.as_ref());
     let of_turn = newest.entries.iter().rev().filter(|entry| turn.is_some() && entry.turn.as_ref() == turn);
     Ok(History::resumed(of_turn.map(|entry| (entry.number, entry.kind.as_str(), entry.body.as_str()))))
 }
 
-/// Why there is no conversation, in words that help. The adapter is of no use then.
-async fn not_opened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why: &NotOpened) -> NotJoined {
+/// Explains why a conversation was not opened, and stops the adapter.
+async fn not_opened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why: &OpenError) -> JoinError {
     let name = row.agent.as_ref().map_or("the agent", AgentId::as_str);
     let said = match why {
-        NotOpened::Over(_) => adapter_stop::how_it_ended(agents, run, name).await.1,
-        NotOpened::Refused(_) | NotOpened::NoModel(_) => format!("{name}: {why}"),
-        NotOpened::NotLoaded(why) => why.clone(),
+        OpenError::Over(_) => adapter_stop::describe_end(agents, run, name).await.1,
+        OpenError::Refused(_) | OpenError::NoModel(_) => format!("{name}: {why}"),
+        OpenError::NotLoaded(why) => why.clone(),
     };
     if let Err(refusal) =
-        adapter_stop::let_go_of(agents, &row.key, run, "its conversation was not opened").await
+        adapter_stop::stop_adapter(agents, &row.key, run, "its conversation was not opened").await
     {
-        tracing::warn!(%run, why = refusal.detail, "an adapter of no use goes on");
+        tracing::warn!(%run, why = refusal.detail, "unusable adapter not stopped");
     }
     match why {
-        NotOpened::NotLoaded(_) => NotJoined::NotLoaded(said),
-        NotOpened::NoModel(_) => Refusal::unknown_model(said).into(),
-        NotOpened::Over(_) | NotOpened::Refused(_) => Refusal::wrong_state(said).into(),
+        OpenError::NotLoaded(_) => JoinError::NotLoaded(said),
+        OpenError::NoModel(_) => Refusal::unknown_model(said).into(),
+        OpenError::Over(_) | OpenError::Refused(_) => Refusal::wrong_state(said).into(),
     }
 }

@@ -1,9 +1,9 @@
-//! One turn of an ACP agent. Its prompt is sent once, even if another daemon continues the turn, and the agent's answer
+//! Runs a turn of an ACP agent. Its prompt is sent once, even if another daemon continues the turn, and the agent's answer
 //! ends it. A cancel is a message to the agent and signals no process. A time limit sends the same message, and stops an
 //! adapter that does not obey it.
 
 use super::adapter::Adapter;
-use super::turn_result::{Early, End, acp_end, after};
+use super::turn_result::{EarlyEnd, End, acp_end, after};
 use super::updates::Update;
 use crate::Agents;
 use crate::acp::adapter_start;
@@ -11,7 +11,7 @@ use crate::acp::adapter_stop;
 use crate::acp::drain_ended;
 use crate::acp::silence;
 use crate::acp::turn_result;
-use crate::sessions::Stopped;
+use crate::sessions::TurnStop;
 use crate::sessions::cli_turn;
 use serde_json::json;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
 use tenure_core::problem::Code;
 use tenure_core::session::{AgentId, SessionKey, Stop};
-use tenure_core::talk::{Asks, Line};
+use tenure_core::talk::{Line, SentRequest};
 use tenure_os::clock;
 use tenure_store::{Outcome, Session, Turn, TurnEnd};
 use tenure_supervisor::Phase;
@@ -38,8 +38,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 const PAUSE: Duration = Duration::from_millis(500);
 /// Time limit for the agent to confirm a cancelled turn.
 const CONFIRM: Duration = Duration::from_secs(15);
+
 /// Result of a prompt.
-enum Came {
+enum PromptOutcome {
     /// The agent answered.
     Answer(Answer),
     /// The agent did not confirm the cancel.
@@ -49,8 +50,8 @@ enum Came {
 }
 
 /// Notifies followers of the session that a turn has begun or ended.
-pub(crate) fn a_turn_changed(agents: &Agents, key: &SessionKey) {
-    agents.adapters.updates.tell(key, Update::Turn);
+pub(crate) fn notify_turn_change(agents: &Agents, key: &SessionKey) {
+    agents.adapters.updates.notify(key, Update::Turn);
 }
 
 /// Carries out a turn of an ACP agent, or continues one.
@@ -59,8 +60,8 @@ pub(crate) async fn run_acp_turn(
     session: Session,
     turn: &Turn,
     cancelled: watch::Receiver<bool>,
-) -> Result<TurnEnd, Stopped> {
-    let asks = adapter_start::asks_somebody(agents, &session.row);
+) -> Result<TurnEnd, TurnStop> {
+    let asks = adapter_start::asks_person(agents, &session.row);
     let end = wait_for_answer(agents, session, turn, cancelled).await?;
     if asks {
         agents.approvals.withdraw_permissions(&turn.asked.session).await;
@@ -73,34 +74,34 @@ async fn wait_for_answer(
     session: Session,
     turn: &Turn,
     mut cancelled: watch::Receiver<bool>,
-) -> Result<TurnEnd, Stopped> {
-    a_turn_changed(agents, &turn.asked.session);
+) -> Result<TurnEnd, TurnStop> {
+    notify_turn_change(agents, &turn.asked.session);
     let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
     // A turn's prompt is recorded together with its run, so without a run there is none.
     let asked = if turn.run.is_some() { asked(agents, turn).await? } else { None };
     if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
         let end = turn_result::own_end(agents, turn, acp_end(&answer_of(answer))).await;
-        return Ok(agents.ended(turn, end, None).await);
+        return Ok(agents.turn_end(turn, end, None).await);
     }
     let (limit, silence) = turn_limits(agents, &session, turn);
     let mut leaving = agents.supervisor.lifecycle.phase.subscribe();
     let ensuring = ensure_asked(agents, session, turn, asked.is_some());
     let ensured = tokio::select! {
         biased;
-        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(TurnStop::DaemonExits),
         // Only for a prompt that was not sent: the agent must be told of the cancel of another.
         () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(not_asked(agents, turn).await),
-        // Only for a prompt that was not sent: another may have been answered in time, while no daemon listened.
+        // Only for a prompt that was not sent: another may have been answered in time, while no daemon ran.
         () = time_is_up(limit), if asked.is_none() => {
             let why = format!("{name} was not ready before the turn's time limit");
-            return Ok(agents.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+            return Ok(agents.turn_end(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
         }
         ensured = ensuring => ensured,
     };
     let adapter = match ensured {
         Ok(Some(adapter)) => adapter,
         Ok(None) => return end_turn_after_adapter_exit(agents, turn, turn.run.as_ref(), &name).await,
-        Err(refusal) if refusal.code == Code::Draining => return Err(Stopped::Left),
+        Err(refusal) if refusal.code == Code::Draining => return Err(TurnStop::DaemonExits),
         Err(refusal) => return Ok(not_ensured(agents, turn, &refusal).await),
     };
     if asked.is_none() && *cancelled.borrow() {
@@ -109,18 +110,20 @@ async fn wait_for_answer(
     let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks));
     let answer = tokio::select! {
         biased;
-        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(TurnStop::DaemonExits),
         answer = until_answered(&adapter, asking, &mut cancelled, async {
             tokio::select! {
-                () = time_is_up(limit) => Early::TimedOut,
-                limit = silence::until_silent(agents, &turn.asked.session, &adapter, silence) => Early::Silent(limit),
+                () = time_is_up(limit) => EarlyEnd::TimedOut,
+                limit = silence::until_silent(agents, &turn.asked.session, &adapter, silence) => EarlyEnd::Silent(limit),
             }
         }) => answer,
     };
     adapter.was_used();
     match answer {
-        (Came::Over, None) => end_turn_after_adapter_exit(agents, turn, Some(&adapter.run), &name).await,
-        answer => Ok(came(agents, turn, &adapter, answer, &name).await),
+        (PromptOutcome::Over, None) => {
+            end_turn_after_adapter_exit(agents, turn, Some(&adapter.run), &name).await
+        }
+        answer => Ok(end_of_prompt(agents, turn, &adapter, answer, &name).await),
     }
 }
 
@@ -136,7 +139,7 @@ async fn ensure_asked(
         && let Some(run) = &turn.run
         && adapter_start::adapter_run(agents, run).await?.is_none()
     {
-        drain_ended::hear_out_of(agents, &session.row.key, run).await?;
+        drain_ended::drain_run(agents, &session.row.key, run).await?;
         return Ok(None);
     }
     let adapter = loop {
@@ -161,18 +164,18 @@ async fn end_turn_after_adapter_exit(
     turn: &Turn,
     run: Option<&RunId>,
     name: &str,
-) -> Result<TurnEnd, Stopped> {
+) -> Result<TurnEnd, TurnStop> {
     let answer = asked(agents, turn).await?.and_then(|asked| asked.answer);
     let end = match (answer, run) {
         (Some(answer), _) => turn_result::own_end(agents, turn, acp_end(&answer_of(&answer))).await,
         (None, Some(run)) => after_its_end(agents, run, None, name).await,
         (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} has ended; its run is unknown"))),
     };
-    Ok(agents.ended(turn, end, None).await)
+    Ok(agents.turn_end(turn, end, None).await)
 }
 
 /// Returns the recorded prompt of a turn, if it was sent.
-async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, Stopped> {
+async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, TurnStop> {
     loop {
         match agents.supervisor.registry.question_of(turn.asked.id.clone()).await {
             Ok(asked) => return Ok(asked),
@@ -193,49 +196,49 @@ fn turn_limits(agents: &Agents, session: &Session, turn: &Turn) -> (Option<Insta
 }
 
 /// Returns the end of a turn for the result of its prompt.
-async fn came(
+async fn end_of_prompt(
     agents: &Arc<Agents>,
     turn: &Turn,
     adapter: &Adapter,
-    (came, early): (Came, Option<Early>),
+    (outcome, early): (PromptOutcome, Option<EarlyEnd>),
     name: &str,
 ) -> TurnEnd {
-    let end = match (came, early) {
+    let end = match (outcome, early) {
         // Without a cancel: some agents report a turn as cancelled because they are exiting.
-        (Came::Answer(answer), None)
+        (PromptOutcome::Answer(answer), None)
             if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
         {
             after_its_end(agents, &adapter.run, None, name).await
         }
-        (Came::Answer(answer), None) => turn_result::own_end(agents, turn, acp_end(&answer)).await,
-        (Came::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
-        (Came::Unconfirmed, Some(early @ (Early::TimedOut | Early::Silent(_)))) => {
+        (PromptOutcome::Answer(answer), None) => turn_result::own_end(agents, turn, acp_end(&answer)).await,
+        (PromptOutcome::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
+        (PromptOutcome::Unconfirmed, Some(early @ (EarlyEnd::TimedOut | EarlyEnd::Silent(_)))) => {
             let key = &turn.asked.session;
             let why = "its turn timed out, and it did not stop";
-            if let Err(refusal) = adapter_stop::let_go_of(agents, key, &adapter.run, why).await {
+            if let Err(refusal) = adapter_stop::stop_adapter(agents, key, &adapter.run, why).await {
                 tracing::warn!(run = %adapter.run, why = refusal.detail, "adapter not stopped");
             }
             let (outcome, stop, why) = early.end(name);
             (outcome, stop, why.map(|why| format!("{why}; {name} did not stop, so its process was ended")))
         }
-        (Came::Unconfirmed, _) => {
+        (PromptOutcome::Unconfirmed, _) => {
             adapter.owes_an_answer.store(true, Ordering::Relaxed);
             let why = format!(
                 "{name} was told to stop and has not confirmed it; its process runs until the next turn or the close"
             );
             (Outcome::Cancelled, Stop::Cancelled, Some(why))
         }
-        (Came::Over, early) => after_its_end(agents, &adapter.run, early, name).await,
+        (PromptOutcome::Over, early) => after_its_end(agents, &adapter.run, early, name).await,
     };
-    agents.ended(turn, end, Some(adapter.session.0.to_string())).await
+    agents.turn_end(turn, end, Some(adapter.session.0.to_string())).await
 }
 
 /// Returns the end of a turn for the exit of its adapter.
-async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<Early>, name: &str) -> End {
-    let (reason, why) = adapter_stop::how_it_ended(agents, run, name).await;
+async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<EarlyEnd>, name: &str) -> End {
+    let (reason, why) = adapter_stop::describe_end(agents, run, name).await;
     let (outcome, stop) = match (early, reason) {
-        (Some(Early::TimedOut | Early::Silent(_)), _) => (Outcome::TimedOut, Stop::TimedOut),
-        (Some(Early::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
+        (Some(EarlyEnd::TimedOut | EarlyEnd::Silent(_)), _) => (Outcome::TimedOut, Stop::TimedOut),
+        (Some(EarlyEnd::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
             (Outcome::Cancelled, Stop::Cancelled)
         }
         (None, None | Some(Reason::OwnerLost | Reason::ReconciledStale)) => (Outcome::Lost, Stop::Crashed),
@@ -247,7 +250,7 @@ async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<Early>, 
 /// Returns the end of a turn that was cancelled before its prompt was sent.
 async fn not_asked(agents: &Agents, turn: &Turn) -> TurnEnd {
     let why = "it was cancelled before the prompt was sent".to_owned();
-    agents.ended(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
+    agents.turn_end(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
 }
 
 /// Returns the end of a turn that has no adapter.
@@ -257,7 +260,7 @@ async fn not_ensured(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd
         Some(Reason::Exit | Reason::Signal) => Stop::Crashed,
         Some(_) | None => Stop::Error,
     };
-    agents.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
+    agents.turn_end(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
 }
 
 /// Returns the reason of the end of an adapter that was started for a turn and failed. An adapter that could not be
@@ -279,7 +282,7 @@ async fn failed_start(agents: &Agents, turn: &Turn) -> Option<Reason> {
 }
 
 /// Sends the prompt, unless it was sent before, and waits for the answer.
-async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<Asks>) -> Result<Answer, Over> {
+async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<SentRequest>) -> Result<Answer, Over> {
     if let Some(asks) = asked {
         return adapter.handle.answer_to(asks.id).await;
     }
@@ -306,21 +309,21 @@ async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
     cancelled: &mut watch::Receiver<bool>,
-    limits: impl Future<Output = Early>,
-) -> (Came, Option<Early>) {
+    limits: impl Future<Output = EarlyEnd>,
+) -> (PromptOutcome, Option<EarlyEnd>) {
     tokio::pin!(asking);
     let early = tokio::select! {
         biased;
         // First, so that the prompt is sent before its cancel.
-        answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
-        () = until(cancelled, |is| *is) => Early::Cancelled,
+        answer = &mut asking => return (answer.map_or(PromptOutcome::Over, PromptOutcome::Answer), None),
+        () = until(cancelled, |is| *is) => EarlyEnd::Cancelled,
         early = limits => early,
     };
     adapter.handle.cancel(adapter.session.clone());
-    let came = match timeout(CONFIRM, asking).await {
-        Ok(Ok(answer)) => Came::Answer(answer),
-        Ok(Err(Over)) => Came::Over,
-        Err(_) => Came::Unconfirmed,
+    let outcome = match timeout(CONFIRM, asking).await {
+        Ok(Ok(answer)) => PromptOutcome::Answer(answer),
+        Ok(Err(Over)) => PromptOutcome::Over,
+        Err(_) => PromptOutcome::Unconfirmed,
     };
-    (came, Some(early))
+    (outcome, Some(early))
 }

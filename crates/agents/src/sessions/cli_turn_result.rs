@@ -1,8 +1,8 @@
-//! What came of a turn, by the run that carried it out: how it ended, what the agent said at last, what went wrong. It is
-//! read from the run's kept output, so that the next daemon reads the same.
+//! Reads the end of a CLI turn from its run: the outcome, the agent's last message, the error. All of it comes from the
+//! run's recorded output, so the next daemon reads the same.
 
-use super::turn_spec::Reads;
-use crate::{Agent, Answer, Event, Told};
+use super::turn_spec::TurnOutput;
+use crate::{Agent, Answer, Event, OutputSummary};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::{ProcessNote, Reason, Termination};
@@ -14,40 +14,40 @@ use tenure_os::clock;
 use tenure_output::{Piece, Reader, text};
 use tenure_store::{FinalText, Outcome, RunRow, TurnEnd};
 
-/// How much is read at a time.
+/// Number of bytes to read at a time.
 const CHUNK: usize = 64 << 10;
-/// How much of what an agent said last on its standard error is told.
+/// Maximum length of the end of stderr in an error.
 const LAST_WORDS: usize = 1_000;
 
-/// What came of a turn whose run has ended.
-pub(crate) fn read(row: &RunRow, reads: &Reads) -> TurnEnd {
-    let Some(ending) = &row.ending else { return nobody_saw() };
+/// Reads the end of a turn whose run has ended.
+pub(crate) fn read(row: &RunRow, reads: &TurnOutput) -> TurnEnd {
+    let Some(ending) = &row.ending else { return unknown_end() };
     let dir = Path::new(&row.directory).join("output");
     let (text, resume, said_wrong) = match reads {
-        Reads::Agent { agent, .. } => of_agent(&dir, agent),
-        Reads::Command => (of_command(&dir), None, None),
+        TurnOutput::Agent { agent, .. } => read_agent(&dir, agent),
+        TurnOutput::Command => (read_command(&dir), None, None),
     };
     let termination = &ending.termination;
     let answered = match reads {
-        Reads::Agent { .. } => text.is_some() && said_wrong.is_none(),
-        Reads::Command => true,
+        TurnOutput::Agent { .. } => text.is_some() && said_wrong.is_none(),
+        TurnOutput::Command => true,
     };
     let outcome = outcome(termination, answered);
     let error = match (outcome, termination.reason) {
-        (Outcome::Done, _) => outlived(termination),
-        _ => Some(what_went_wrong(termination, reads, said_wrong, &dir)),
+        (Outcome::Done, _) => outlived_note(termination),
+        _ => Some(failure_text(termination, reads, said_wrong, &dir)),
     };
     TurnEnd { outcome, stop: None, at_ms: ending.ended_at_ms, text, error, resume }
 }
 
-/// The end of a turn whose run is not known any more.
-fn nobody_saw() -> TurnEnd {
+/// Returns the end of a turn whose run has no record any more.
+fn unknown_end() -> TurnEnd {
     let error =
-        Some("the run that carried it out is gone, and how it ended is not known: send it again".to_owned());
+        Some("the record of its run was removed, so its end is unknown: send the message again".to_owned());
     TurnEnd { outcome: Outcome::Lost, at_ms: clock::unix_ms(), stop: None, text: None, error, resume: None }
 }
 
-/// How a turn ended. An answered turn is done, though processes that outlived the agent had to be ended.
+/// Returns the outcome of a turn. An answered turn is done, even if processes that outlived the agent had to be ended.
 fn outcome(termination: &Termination, answered: bool) -> Outcome {
     match termination.reason {
         // Runs of earlier versions failed if a process escaped.
@@ -61,8 +61,8 @@ fn outcome(termination: &Termination, answered: bool) -> Outcome {
     }
 }
 
-/// Names the processes that left the session of an answered turn, and says what became of them.
-fn outlived(termination: &Termination) -> Option<String> {
+/// Names the processes that outlived an answered turn, and says whether they were ended.
+fn outlived_note(termination: &Termination) -> Option<String> {
     let names = |all: &[ProcessNote]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (escapees, survivors) = (&termination.escapees, &termination.survivors);
     if !survivors.is_empty() {
@@ -73,10 +73,10 @@ fn outlived(termination: &Termination) -> Option<String> {
     (!escapees.is_empty()).then(ended)
 }
 
-/// What went wrong, and what to do.
-fn what_went_wrong(termination: &Termination, reads: &Reads, said: Option<String>, dir: &Path) -> String {
+/// Returns the error of a turn, with the remedy.
+fn failure_text(termination: &Termination, reads: &TurnOutput, said: Option<String>, dir: &Path) -> String {
     let sentence = termination.sentence();
-    let Reads::Agent { agent, silence } = reads else { return sentence };
+    let TurnOutput::Agent { agent, silence } = reads else { return sentence };
     let name = &agent.name;
     let mut text = match termination.reason {
         Reason::NoOutputTimeout => ended_for_silence(name.as_str(), silence.unwrap_or(Duration::ZERO)),
@@ -101,20 +101,20 @@ fn what_went_wrong(termination: &Termination, reads: &Reads, said: Option<String
     text
 }
 
-/// What the agent said at last, its own name for the conversation, and what it said went wrong.
-fn of_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, Option<String>) {
-    of_agent_with(dir, agent, |_| {})
+/// Returns the agent's last message, its session id, and its error.
+fn read_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, Option<String>) {
+    read_agent_with(dir, agent, |_| {})
 }
 
-/// The same, with each event on the way.
-fn of_agent_with(
+/// Does the same, and passes each event to `hear`.
+fn read_agent_with(
     dir: &Path,
     agent: &Agent,
     mut hear: impl FnMut(&Event),
 ) -> (Option<FinalText>, Option<String>, Option<String>) {
     let mut reader = crate::Reader::new(agent);
-    each(dir, Stream::Stdout, |bytes| reader.feed(bytes).iter().for_each(&mut hear));
-    let (_, Told { session, answer, cut, error, usage: _ }) = reader.finish();
+    for_each_chunk(dir, Stream::Stdout, |bytes| reader.feed(bytes).iter().for_each(&mut hear));
+    let (_, OutputSummary { session, answer, cut, error, usage: _ }) = reader.finish();
     let text = match answer {
         Answer::None => None,
         Answer::Unfinished(text) | Answer::Final(text) => Some(FinalText { text, cut_bytes: u64::from(cut) }),
@@ -122,28 +122,28 @@ fn of_agent_with(
     (text, session.map(|session| session.to_string()), error)
 }
 
-/// How a turn of an agent goes that is under way: what was said last, and how many messages there were.
-pub(crate) fn so_far(dir: &Path, agent: &Agent) -> Progress {
+/// Returns the progress of a running turn: the last message, and the number of messages.
+pub(crate) fn progress(dir: &Path, agent: &Agent) -> Progress {
     let mut messages = 0_usize;
     let text =
-        of_agent_with(dir, agent, |event| messages += usize::from(matches!(event, Event::Message(_)))).0;
+        read_agent_with(dir, agent, |event| messages += usize::from(matches!(event, Event::Message(_)))).0;
     let said = text.map_or(String::new(), |text| text.text);
     let steps = (messages > 0).then(|| format!("{messages} message{}", if messages == 1 { "" } else { "s" }));
     Progress { said, steps }
 }
 
-/// The output of a command, from its beginning.
-fn of_command(dir: &Path) -> Option<FinalText> {
+/// Returns the beginning of a command's output.
+fn read_command(dir: &Path) -> Option<FinalText> {
     let head = text::head(dir, REPLY_CHARS, true).ok()?;
     let all = tenure_output::totals(dir).map_or(0, |totals| totals.bytes);
     let cut_bytes = head.next_offset.map_or(0, |next| all.saturating_sub(next));
     Some(FinalText { text: head.text, cut_bytes })
 }
 
-/// The last of the standard error, as text.
+/// Returns the end of stderr, as text.
 pub(crate) fn last_words(dir: &Path) -> String {
     let mut kept: Vec<u8> = Vec::new();
-    each(dir, Stream::Stderr, |bytes| {
+    for_each_chunk(dir, Stream::Stderr, |bytes| {
         kept.extend_from_slice(bytes);
         let beyond = kept.len().saturating_sub(4 * LAST_WORDS);
         kept.drain(..beyond);
@@ -157,8 +157,8 @@ pub(crate) fn last_words(dir: &Path) -> String {
     text[begin..].to_owned()
 }
 
-/// Every kept byte of one stream, in order. What cannot be read is as if it was not there.
-fn each(dir: &Path, of: Stream, mut take: impl FnMut(&[u8])) {
+/// Passes every recorded byte of a stream to `take`, in order. Skips what cannot be read.
+fn for_each_chunk(dir: &Path, of: Stream, mut take: impl FnMut(&[u8])) {
     let mut reader = Reader::new(dir);
     let (mut at, mut buf) = (0, vec![0; CHUNK]);
     while let Ok(piece) = reader.read(at, &mut buf) {
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn processes_that_outlived_an_answered_turn_are_named_as_ended_or_as_alive() {
         let ended = escape(Reason::Exit, 0);
-        let text = outlived(&ended).unwrap();
+        let text = outlived_note(&ended).unwrap();
         assert_eq!(text, "processes that were still running after the turn were ended: /usr/bin/sleep (7)");
         let alive = Termination { confirmed: false, survivors: ended.escapees.clone(), ..ended };
-        let text = outlived(&alive).unwrap();
+        let text = outlived_note(&alive).unwrap();
         assert_eq!(text, "processes of the turn could not be ended: /usr/bin/sleep (7)");
-        assert_eq!(outlived(&Termination::new(Reason::Exit, Some(Exit::Code(0)), None)), None);
+        assert_eq!(outlived_note(&Termination::new(Reason::Exit, Some(Exit::Code(0)), None)), None);
     }
 }

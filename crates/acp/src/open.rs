@@ -1,5 +1,5 @@
-//! Opening a conversation with an adapter: which version and abilities, a login if one is wanted, and a session of
-//! earlier or a new one. It goes on where an earlier daemon was: what was asked is not asked again.
+//! Opens a conversation with an adapter: negotiates version and capabilities, logs in if the agent requires it, and
+//! resumes a session or creates one. Continues after an earlier daemon: open requests are not sent again.
 
 use crate::abilities::{Abilities, values};
 use crate::conversation::Verb;
@@ -13,65 +13,69 @@ use crate::schema::{
     SessionConfigKind, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
     SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
-use crate::turn::said;
+use crate::turn::error_text;
 use agent_client_protocol_schema::ProtocolVersion;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
-use tenure_core::talk::{Asks, OpenTalk};
+use tenure_core::talk::{OpenConversation, SentRequest};
 use tokio::time::timeout;
 
 /// The longest time that an agent may take to load a conversation.
 const LOAD_LIMIT: Duration = Duration::from_mins(1);
 
-/// What is wanted of a conversation.
+/// The parameters of a conversation to open.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// Where the agent works.
+pub struct OpenParams<'a> {
+    /// The agent's working directory.
     pub cwd: &'a Path,
-    /// What it called the conversation to go on with.
+    /// The agent's id of the session to resume.
     pub resume: Option<&'a str>,
-    /// The recorded messages of that conversation.
+    /// The recorded messages of that session.
     pub recorded: &'a Messages,
-    /// With which model.
+    /// The model.
     pub model: Option<&'a str>,
-    /// In which mode.
+    /// The mode.
     pub mode: Option<&'a str>,
-    /// How to log in, if it wants that.
+    /// The login method, if the agent requires a login.
     pub login: Option<&'a str>,
-    /// Whether the agent's files are read and written by us.
+    /// True if Tenure reads and writes files for the agent.
     pub serves_files: bool,
 }
 
-/// A conversation that can be gone on with.
+/// An open conversation.
 #[derive(Debug, Clone)]
-pub struct Opened {
-    /// What the agent calls it.
+pub struct OpenSession {
+    /// The agent's session id.
     pub session: SessionId,
-    /// What is otherwise than it was wanted, for people.
+    /// The differences from the parameters, for people.
     pub notes: Vec<String>,
 }
 
-/// Why there is no conversation.
+/// The reason why a conversation cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotOpened {
+pub enum OpenError {
     /// The adapter has ended.
     #[error(transparent)]
     Over(#[from] Over),
-    /// The agent does not want to.
+    /// The agent refuses.
     #[error("{0}")]
     Refused(String),
-    /// The model that is wanted cannot be had.
+    /// The model is not available.
     #[error("{0}")]
     NoModel(String),
-    /// The adapter ended or hung while it loaded a conversation: another one may begin a new conversation.
+    /// The adapter exited or hung while it loaded a session: another adapter may create a new session.
     #[error("{0}")]
     NotLoaded(String),
 }
 
-/// Opens a conversation with the adapter behind a driver, of which this was recorded.
-pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> Result<Opened, NotOpened> {
-    let mut opening = Opening {
+/// Opens a conversation through a driver's handle, or resumes the recorded one.
+pub async fn open(
+    handle: &Handle,
+    recorded: &OpenConversation,
+    wanted: OpenParams<'_>,
+) -> Result<OpenSession, OpenError> {
+    let mut opening = SessionOpener {
         handle,
         pending: recorded.questions.iter().filter_map(|line| line.asks.clone()).collect(),
         abilities: Abilities::recorded(recorded.talk.abilities.as_deref()),
@@ -90,19 +94,19 @@ pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> R
     if !opening.abilities.is_set_up {
         opening.set_up(&session, wanted).await?;
     }
-    Ok(Opened { session, notes: opening.notes })
+    Ok(OpenSession { session, notes: opening.notes })
 }
 
-struct Opening<'a> {
+struct SessionOpener<'a> {
     handle: &'a Handle,
-    /// What was asked before and is to be answered yet.
-    pending: Vec<Asks>,
+    /// The open requests of an earlier daemon.
+    pending: Vec<SentRequest>,
     abilities: Abilities,
     notes: Vec<String>,
 }
 
-impl Opening<'_> {
-    /// Asks something, unless it was asked before and is to be answered yet.
+impl SessionOpener<'_> {
+    /// Sends a request, unless an earlier daemon sent it and its response is still due.
     async fn ask(&mut self, verb: Verb, params: &impl Serialize) -> Result<Answer, Over> {
         let answer = match self.pending.iter().position(|asks| asks.verb == verb.word()) {
             Some(at) => self.handle.answer_to(self.pending.remove(at).id).await?,
@@ -114,7 +118,7 @@ impl Opening<'_> {
         Ok(answer)
     }
 
-    async fn greet(&mut self, serves_files: bool) -> Result<(), NotOpened> {
+    async fn greet(&mut self, serves_files: bool) -> Result<(), OpenError> {
         let files = FileSystemCapabilities::new().read_text_file(serves_files).write_text_file(serves_files);
         let abilities = ClientCapabilities::new().fs(files).terminal(true);
         let hello = InitializeRequest::new(ProtocolVersion::V1)
@@ -124,16 +128,16 @@ impl Opening<'_> {
         answer.map_err(|error| refused("does not begin", &error))?;
         match &self.abilities.agent {
             Some(agent) if agent.protocol_version == ProtocolVersion::V1 => Ok(()),
-            Some(agent) => Err(NotOpened::Refused(format!(
-                "it speaks version {} of the protocol, and 1 is what is spoken here",
+            Some(agent) => Err(OpenError::Refused(format!(
+                "it speaks version {} of the protocol: Tenure supports version 1",
                 agent.protocol_version
             ))),
-            None => Err(NotOpened::Refused("its first answer is not understood".to_owned())),
+            None => Err(OpenError::Refused("its response to initialize is invalid".to_owned())),
         }
     }
 
-    /// A session of earlier, or a new one; a login is made if the agent asks for it.
-    async fn session(&mut self, wanted: Wanted<'_>) -> Result<SessionId, NotOpened> {
+    /// Resumes a session or creates one; logs in if the agent requires it.
+    async fn session(&mut self, wanted: OpenParams<'_>) -> Result<SessionId, OpenError> {
         match self.try_session(wanted).await? {
             Err(error) if error.code == ErrorCode::AuthRequired => {
                 self.log_in(wanted.login).await?;
@@ -144,8 +148,8 @@ impl Opening<'_> {
         .map_err(|error| refused("opens no session", &error))
     }
 
-    /// Goes on with the session of earlier, where the agent can and does; begins a new one otherwise.
-    async fn try_session(&mut self, wanted: Wanted<'_>) -> Result<Result<SessionId, Error>, NotOpened> {
+    /// Resumes the earlier session if the agent can, else creates a new one.
+    async fn try_session(&mut self, wanted: OpenParams<'_>) -> Result<Result<SessionId, Error>, OpenError> {
         let Some(session) = wanted.resume else { return Ok(self.new_session(wanted.cwd).await?) };
         let cwd = wanted.cwd;
         let loaded = if self.abilities.resumes() {
@@ -160,21 +164,21 @@ impl Opening<'_> {
         let why = match loaded {
             Some(Ok(_)) => return Ok(Ok(SessionId::new(session.to_owned()))),
             Some(Err(error)) if error.code == ErrorCode::AuthRequired => return Ok(Err(error)),
-            Some(Err(error)) => Some(said(&error)),
+            Some(Err(error)) => Some(error_text(&error)),
             None => None,
         };
-        self.notes.push(begun_anew(why.as_deref()));
+        self.notes.push(new_session_note(why.as_deref()));
         Ok(self.new_session(cwd).await?)
     }
 
-    /// Asks for a session of earlier, which must not take for ever.
-    async fn load(&mut self, verb: Verb, request: &impl Serialize) -> Result<Answer, NotOpened> {
+    /// Loads or resumes the earlier session, within a time limit.
+    async fn load(&mut self, verb: Verb, request: &impl Serialize) -> Result<Answer, OpenError> {
         match timeout(LOAD_LIMIT, self.ask(verb, request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Over)) => Err(NotOpened::NotLoaded("its process ended while it loaded it".to_owned())),
+            Ok(Err(Over)) => Err(OpenError::NotLoaded("its process ended while it loaded it".to_owned())),
             Err(_) => {
                 let limit = LOAD_LIMIT.as_secs();
-                Err(NotOpened::NotLoaded(format!("it did not load it within {limit} seconds")))
+                Err(OpenError::NotLoaded(format!("it did not load it within {limit} seconds")))
             }
         }
     }
@@ -188,11 +192,11 @@ impl Opening<'_> {
         Ok(answer.and_then(read).map(|opened| opened.session_id))
     }
 
-    async fn log_in(&mut self, method: Option<&str>) -> Result<(), NotOpened> {
+    async fn log_in(&mut self, method: Option<&str>) -> Result<(), OpenError> {
         let Some(method) = method else {
             let known = self.abilities.logins().into_iter().map(|(id, name)| format!("{id} ({name})"));
             let known = known.collect::<Vec<_>>().join(", ");
-            return Err(NotOpened::Refused(format!(
+            return Err(OpenError::Refused(format!(
                 "it wants a login: log in with its own program, or set acp.auth of the agent in config.toml to one of: {known}"
             )));
         };
@@ -200,8 +204,8 @@ impl Opening<'_> {
         answer.map(drop).map_err(|error| refused("does not take the login", &error))
     }
 
-    /// Sets the model and the mode, if they are wanted and otherwise. A mode that cannot be set is noted.
-    async fn set_up(&mut self, session: &SessionId, wanted: Wanted<'_>) -> Result<(), NotOpened> {
+    /// Sets the model and the mode, unless they are set. A mode that cannot be set only adds a note.
+    async fn set_up(&mut self, session: &SessionId, wanted: OpenParams<'_>) -> Result<(), OpenError> {
         if let Some(model) = wanted.model {
             self.set_model(session, model).await?;
         }
@@ -213,17 +217,17 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Sets the model. Nobody works with another one than was wanted.
-    async fn set_model(&mut self, session: &SessionId, model: &str) -> Result<(), NotOpened> {
+    /// Sets the model. Fails if the agent keeps another one.
+    async fn set_model(&mut self, session: &SessionId, model: &str) -> Result<(), OpenError> {
         let Some(option) = self.abilities.option_of(&SessionConfigOptionCategory::Model) else {
-            return Err(NotOpened::NoModel(format!(
+            return Err(OpenError::NoModel(format!(
                 "the model {model:?} cannot be set: the agent offers no choice of models; leave it out"
             )));
         };
         let offered = self.abilities.models();
         let refused = |why: &str| {
             let offered = offered.join(", ");
-            NotOpened::NoModel(format!("the model {model:?} cannot be set{why}: the agent offers {offered}"))
+            OpenError::NoModel(format!("the model {model:?} cannot be set{why}: the agent offers {offered}"))
         };
         if self.abilities.model().as_deref() == Some(model) {
             return Ok(());
@@ -233,7 +237,7 @@ impl Opening<'_> {
         }
         let set = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), model);
         if let Err(error) = self.ask(Verb::SetConfigOption, &set).await? {
-            return Err(refused(&format!(" ({})", said(&error))));
+            return Err(refused(&format!(" ({})", error_text(&error))));
         }
         match self.abilities.model() {
             Some(other) if other != model => Err(refused(&format!(" (it keeps {other})"))),
@@ -242,16 +246,16 @@ impl Opening<'_> {
     }
 }
 
-/// The note of a conversation that was begun anew, with what was wrong with the one before.
-pub fn begun_anew(why: Option<&str>) -> String {
+/// Returns the note that a new session replaces the earlier one, with the reason.
+pub fn new_session_note(why: Option<&str>) -> String {
     let why = why.map_or(String::new(), |why| format!(" ({why})"));
     format!(
-        "the agent cannot go on with the conversation of a process that has ended{why}: this is a new one, in which it knows \
-         nothing of what was said before"
+        "the agent cannot resume the session of its earlier process{why}: this is a new session, without the earlier \
+         messages"
     )
 }
 
-/// Has an agent work in a mode. Some have modes, others an option for it.
+/// Sets the agent's mode. Some agents have modes, others an option of that category.
 pub async fn set_mode(
     handle: &Handle,
     abilities: &Abilities,
@@ -265,7 +269,7 @@ pub async fn set_mode(
         }
         let set = SetSessionModeRequest::new(session.clone(), mode.to_owned());
         let answer = handle.ask(Verb::SetMode, &set).await?;
-        return Ok(answer.map(drop).map_err(|error| said(&error)));
+        return Ok(answer.map(drop).map_err(|error| error_text(&error)));
     }
     match abilities.option_of(&SessionConfigOptionCategory::Mode) {
         Some(option) => set_option(handle, abilities, session, (&option.id.0, mode)).await,
@@ -273,7 +277,7 @@ pub async fn set_mode(
     }
 }
 
-/// Sets one of an agent's own options.
+/// Sets one of the agent's options.
 pub async fn set_option(
     handle: &Handle,
     abilities: &Abilities,
@@ -297,9 +301,9 @@ pub async fn set_option(
     };
     let set = SetSessionConfigOptionRequest::new(session.clone(), known.id.clone(), value);
     let answer = handle.ask(Verb::SetConfigOption, &set).await?;
-    Ok(answer.map(drop).map_err(|error| said(&error)))
+    Ok(answer.map(drop).map_err(|error| error_text(&error)))
 }
 
-fn refused(does: &str, error: &Error) -> NotOpened {
-    NotOpened::Refused(format!("it {does}: {}", said(error)))
+fn refused(does: &str, error: &Error) -> OpenError {
+    OpenError::Refused(format!("it {does}: {}", error_text(error)))
 }

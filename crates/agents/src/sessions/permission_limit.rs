@@ -91,7 +91,7 @@ async fn lower_as_made(
 }
 
 /// The permissions of a session that the asker spawns.
-pub(crate) async fn granted(
+pub(crate) async fn grant(
     agents: &Agents,
     asker: &Asker,
     wanted: Option<Permissions>,
@@ -99,7 +99,7 @@ pub(crate) async fn granted(
 ) -> Result<Option<Permissions>, Refusal> {
     let limit = limit_of(agents, asker, agent).await?;
     let unasked = match (backend, agent.filter(|_| !limit.is_none())) {
-        (Backend::Cli, Some(agent)) => turn_spec::described(agents, agent)?.acts_unasked(),
+        (Backend::Cli, Some(agent)) => turn_spec::agent_description(agents, agent)?.acts_unasked(),
         (Backend::Acp, Some(agent)) => adapter_start::adapter_of(agents, agent)?.acts_unasked(),
         _ => None,
     };
@@ -116,7 +116,7 @@ pub(crate) async fn granted(
 }
 
 /// Checks that the asker may allow a request of a session's agent. Refusing a request is always allowed.
-pub(crate) async fn may_allow(
+pub(crate) async fn check_allow(
     agents: &Agents,
     asker: &Asker,
     row: &SessionRow,
@@ -136,7 +136,7 @@ pub(crate) async fn may_allow(
 }
 
 /// Checks that the asker may change an agent's mode or options: in some modes agents ask nobody.
-pub(crate) async fn may_adjust(
+pub(crate) async fn check_adjust(
     agents: &Agents,
     asker: &Asker,
     row: &SessionRow,

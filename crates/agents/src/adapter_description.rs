@@ -1,9 +1,9 @@
 //! Description of an ACP adapter: a process of an agent that lives for many turns and speaks the Agent Client Protocol
 //! on its pipes. Read from `[agents.NAME.acp]`.
 
-use crate::agent::{Silence, acts_unasked};
+use crate::agent_description::{Silence, acts_unasked};
+use crate::description_layers::{ACP, Described, Layers, command};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
-use crate::layers::{ACP, Described, Layers, command};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;

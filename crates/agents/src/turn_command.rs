@@ -1,6 +1,6 @@
 //! Command of one turn of a CLI agent.
 
-use crate::agent::{Agent, PromptGoes, Silence, Terminal};
+use crate::agent_description::{Agent, PromptChannel, Silence, Terminal};
 use crate::environment::Environment;
 use crate::session::AgentSession;
 use crate::template::{Argument, Place, Template};
@@ -32,7 +32,7 @@ pub struct Turn<'a> {
 /// Command of a turn, and its limits.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct TurnCommand {
     /// Program and its arguments.
     pub argv: Argv,
     /// Input to write to stdin before it is closed; `None` closes it at once.
@@ -55,7 +55,7 @@ pub struct Planned {
 
 /// Reason why a turn cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BadTurn {
     /// The prompt is empty.
     #[error("the prompt is empty: write what {agent} is to do")]
     Empty {
@@ -96,15 +96,15 @@ pub enum Refused {
 }
 
 /// Plans a turn.
-pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
+pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<TurnCommand, BadTurn> {
     let name = || agent.name.clone();
     if turn.prompt.trim().is_empty() {
-        return Err(Refused::Empty { agent: name() });
+        return Err(BadTurn::Empty { agent: name() });
     }
     let (begins, arguments) = match turn.resume {
         None => (Begins::Fresh, &agent.fresh),
         Some(_) => {
-            (Begins::Resumed, agent.resume.as_ref().ok_or_else(|| Refused::CannotResume { agent: name() })?)
+            (Begins::Resumed, agent.resume.as_ref().ok_or_else(|| BadTurn::CannotResume { agent: name() })?)
         }
     };
     let mut words = vec![agent.command.clone().into_bytes()];
@@ -113,9 +113,9 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         values.put(argument, &mut words)?;
     }
     let timeout = turn.timeout.or(agent.limits.timeout);
-    Ok(Planned {
+    Ok(TurnCommand {
         argv: Argv::new(words)?,
-        stdin: (agent.prompt == PromptGoes::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
+        stdin: (agent.prompt == PromptChannel::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
         env: agent.env.clone(),
         terminal: agent.terminal,
         begins,
@@ -147,7 +147,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn put(&self, argument: &Argument, words: &mut Vec<Vec<u8>>) -> Result<(), Refused> {
+    fn put(&self, argument: &Argument, words: &mut Vec<Vec<u8>>) -> Result<(), BadTurn> {
         let filled = match argument {
             Argument::Extra => Some(self.agent.extra.iter().map(|word| word.clone().into_bytes()).collect()),
             Argument::Word(word) => word.fill(|place| self.of(place)).map(|word| vec![word]),
@@ -163,16 +163,16 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn check(&self, template: &Template, word: &[u8], may_be_option: bool) -> Result<(), Refused> {
+    fn check(&self, template: &Template, word: &[u8], may_be_option: bool) -> Result<(), BadTurn> {
         let agent = || self.agent.name.clone();
         if word.len() > ARGUMENT_BYTES {
-            return Err(Refused::TooLong { agent: agent(), bytes: word.len() });
+            return Err(BadTurn::TooLong { agent: agent(), bytes: word.len() });
         }
         let named = [(Place::Prompt, "prompt"), (Place::Model, "model")];
         let begun = named.into_iter().find(|(place, _)| template.begins_with(*place));
         match begun {
             Some((_, what)) if may_be_option && word.starts_with(b"-") => {
-                Err(Refused::LikeAnOption { agent: agent(), what })
+                Err(BadTurn::LikeAnOption { agent: agent(), what })
             }
             _ => Ok(()),
         }
