@@ -6,7 +6,7 @@ mod prompt;
 mod silence;
 mod target;
 
-use super::page::more;
+use super::page::print_next_page_hint;
 use super::sessions::{close as close_session, print_closed};
 use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
 use crate::failure::Failure;
@@ -112,7 +112,7 @@ fn close(args: &AcpCloseArgs, key: String) -> SessionsRequest {
 
 fn listed(reply: &SessionsReply) -> Result<(), Failure> {
     print::sessions(reply.sessions.as_deref().unwrap_or_default())?;
-    more(reply.next.as_deref());
+    print_next_page_hint(reply.next.as_deref());
     Ok(())
 }
 
@@ -147,7 +147,7 @@ fn print_history(reply: &SessionsReply) -> Result<(), Failure> {
     turns.end(reply.next.is_some(), &mut transcript);
     transcript.settle();
     transcript.take().iter().try_for_each(|(_, text)| print::text(text))?;
-    more(reply.next.as_deref());
+    print_next_page_hint(reply.next.as_deref());
     Ok(())
 }
 
@@ -183,10 +183,10 @@ impl PendingTurns<'_> {
     /// Prints how a turn ended; for a turn without entries, its message first.
     fn print_end(&self, turn: &TurnJson, transcript: &mut Transcript) {
         if self.at.as_ref() != Some(&turn.turn_id) {
-            transcript.say(Tone::Quiet, &format!("> {}", print::plain(&turn.message)));
+            transcript.say(Tone::Dim, &format!("> {}", print::plain(&turn.message)));
         }
         if turn.state != TurnState::Running {
-            transcript.say(Tone::Quiet, &ending::history_line(turn));
+            transcript.say(Tone::Dim, &ending::history_line(turn));
         }
     }
 }

@@ -30,14 +30,14 @@ pub(crate) fn report(style: Style, checks: &[Check]) -> Vec<String> {
         let tone = match check.verdict {
             Verdict::Ok => Tone::Good,
             Verdict::Note => Tone::Plain,
-            Verdict::Warning => Tone::Odd,
+            Verdict::Warning => Tone::Warning,
             Verdict::Problem => Tone::Bad,
         };
         // Pad before painting: colour codes have no width.
         let verdict = style.paint(tone, &format!("{:7}", check.verdict.to_string()));
         lines.push(format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)));
         if let Some(advice) = &check.advice {
-            let advice = style.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)));
+            let advice = style.paint(Tone::Dim, &format!("→ {}", print::escaped(advice)));
             lines.push(format!("{:7}  {:width$}  {advice}", "", ""));
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn report(style: Style, checks: &[Check]) -> Vec<String> {
 pub(crate) fn list(style: Style, settings: &Settings) -> Vec<String> {
     let mut table = Table::new(style, &["SETTING", "VALUE", "FROM", "MEANING"]);
     for shown in settings.shown() {
-        let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Quiet } else { Tone::Plain };
+        let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Dim } else { Tone::Plain };
         let cells = [shown.key.to_owned(), shown.value, shown.origin.to_string(), shown.about.to_owned()];
         table.row(cells.map(|cell| (print::escaped(&cell), tone)));
     }

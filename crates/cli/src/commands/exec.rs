@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
         }
         ask(&settings, &request)?
     } else {
-        ask(&settings, &request::of(args, &settings, process))?
+        ask(&settings, &request::build(args, &settings, process))?
     };
     let is_json = args.json || args.json_in.is_some();
     let shown = if is_json { print::json(&reply) } else { show(&reply) };

@@ -58,7 +58,7 @@ pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
     let (reports, theirs) = Conn::pair()?;
     let (jobs, queue) = channel();
     let stop_output = Arc::new(AtomicBool::new(false));
-    let printing = Printing {
+    let thread = PrintThread {
         output: output.to_owned(),
         at,
         stop_output: Arc::clone(&stop_output),
@@ -68,7 +68,7 @@ pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
         reports: theirs,
         ended_line: true,
     };
-    std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
+    std::thread::Builder::new().name("printer".to_owned()).spawn(move || thread.work(&queue))?;
     Ok(Printer {
         jobs,
         stop_output,
@@ -160,7 +160,7 @@ fn is_at_terminal() -> bool {
 }
 
 /// State of the printing thread.
-struct Printing {
+struct PrintThread {
     output: PathBuf,
     at: u64,
     stop_output: Arc<AtomicBool>,
@@ -173,7 +173,7 @@ struct Printing {
     ended_line: bool,
 }
 
-impl Printing {
+impl PrintThread {
     fn work(mut self, queue: &Receiver<Job>) {
         let mut reader = Reader::new(&self.output);
         for job in queue {

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
 
 /// Carries out an action. If that takes several requests, returns the last reply.
 fn perform(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply, Failure> {
-    let mut requests = request::of(action, &piped)?;
+    let mut requests = request::build(action, &piped)?;
     for request in &mut requests {
         request.session_key = session.cloned();
     }

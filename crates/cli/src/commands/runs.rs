@@ -45,7 +45,7 @@ pub(super) enum FoundRun<'a> {
 
 impl Runs {
     /// Connects to the daemon, and starts it if needed. Without a daemon, opens the files.
-    pub(super) fn reach(settings: &Settings) -> Result<Self, Failure> {
+    pub(super) fn connect(settings: &Settings) -> Result<Self, Failure> {
         match daemon_client::connect_or_start(settings)? {
             Some(client) => Ok(Self::Daemon(client)),
             None => Self::files(settings),
@@ -63,7 +63,7 @@ impl Runs {
         settings: &Settings,
         verb: impl Fn(&Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let ask = || Self::reach(settings).and_then(|runs| verb(&runs));
+        let ask = || Self::connect(settings).and_then(|runs| verb(&runs));
         let answer = match ask() {
             Err(failure) if failure.is_lost() => ask(),
             answer => answer,
@@ -186,7 +186,7 @@ impl FoundRun<'_> {
             refuse_foreign(dir)?;
         }
         // Wait for a run that is about to get a keeper or an ending. A lost run has no process to wait for.
-        if view.ending.is_none() && (view.kept || salvaged_soon(state, dir)?) {
+        if view.ending.is_none() && (view.kept || ending_expected(state, dir)?) {
             cancel(state, dir, false)?;
             ending_of(state, dir, None)?;
         }
@@ -198,7 +198,7 @@ impl FoundRun<'_> {
 /// Asks a run's keeper to end it. A run that has ended needs no cancel.
 pub(super) fn cancel(state: &StateRoot, dir: &RunDir, now: bool) -> Result<(), Failure> {
     let Some(mut keeper) = dial(dir)? else {
-        let ended = dir.ending().map_err(Failure::refused)?.is_some() || salvaged_soon(state, dir)?;
+        let ended = dir.ending().map_err(Failure::refused)?.is_some() || ending_expected(state, dir)?;
         let lost = || Failure::refused(format!("run {} is lost: its keeper and nursery are gone", dir.id()));
         return if ended { Ok(()) } else { Err(lost()) };
     };
@@ -240,7 +240,7 @@ pub(super) fn ending_of(
                 }
             }
         } else {
-            if !kept && !salvaged_soon(state, dir)? {
+            if !kept && !ending_expected(state, dir)? {
                 return Err(Failure::unknown(format!(
                     "the ending of run {} is unknown: its keeper and nursery are gone",
                     dir.id()
@@ -254,7 +254,7 @@ pub(super) fn ending_of(
 
 /// Returns true if a run without a keeper will get an ending, because its nursery lives. A run without a note waits for its
 /// keeper, or was never given one.
-fn salvaged_soon(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
+fn ending_expected(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
     let Some(note) = dir.note().map_err(Failure::refused)? else {
         let asked_at = dir.ticket().map_err(Failure::refused)?.created_at_ms;
         return Ok(clock::unix_ms().saturating_sub(asked_at) < START_MS);

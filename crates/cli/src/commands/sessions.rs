@@ -3,7 +3,7 @@
 mod request;
 mod turn;
 
-use super::page::more;
+use super::page::print_next_page_hint;
 use super::sessions_import;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
         SessionsVerb::Wait(wait) => return run_wait(args, &settings, wait),
         _ => {}
     }
-    let mut request = request::of(args, verb, &piped)?;
+    let mut request = request::build(args, verb, &piped)?;
     if matches!(verb, SessionsVerb::Spawn(_) | SessionsVerb::Send(_)) {
         request.process = caller_context::capture(&settings).ok();
     }
@@ -166,7 +166,7 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
         SessionsVerb::Spawn(_) => reply.session.iter().try_for_each(|it| print::line(it.row.key.as_str())),
         SessionsVerb::List(_) => {
             print::sessions(reply.sessions.as_deref().unwrap_or_default())?;
-            more(reply.next.as_deref());
+            print_next_page_hint(reply.next.as_deref());
             Ok(())
         }
         SessionsVerb::History(_) => {
@@ -176,7 +176,7 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
                 print::line("")?;
             }
             print::notices(notices.unwrap_or_default())?;
-            more(reply.next.as_deref());
+            print_next_page_hint(reply.next.as_deref());
             Ok(())
         }
         SessionsVerb::Send(_) => reply.sent.iter().try_for_each(print_sent),

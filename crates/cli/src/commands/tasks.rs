@@ -3,7 +3,7 @@
 mod request;
 mod watch;
 
-use super::page::more;
+use super::page::print_next_page_hint;
 use crate::args::{TasksArgs, TasksListArgs, TasksVerb};
 use crate::failure::Failure;
 use crate::{daemon_client, print, settings};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
         }
         Some(verb) => verb,
     };
-    let request = request::of(args, verb);
+    let request = request::build(args, verb);
     let settings = settings::load_to_look()?;
     let watches = match verb {
         TasksVerb::List(list) => list.watch,
@@ -56,7 +56,7 @@ fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
     match verb {
         TasksVerb::List(_) => {
             print::tasks(reply.tasks.as_deref().unwrap_or_default())?;
-            more(reply.next.as_deref());
+            print_next_page_hint(reply.next.as_deref());
             Ok(())
         }
         TasksVerb::Show(_) => {

@@ -47,10 +47,10 @@ struct StateScan {
 /// State of a run, by its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OnDisk {
-    kept: bool,
-    ended: bool,
+    has_keeper: bool,
+    has_ending: bool,
     /// True if the state may change at any moment.
-    young: bool,
+    is_young: bool,
 }
 
 impl StateScan {
@@ -108,12 +108,12 @@ impl StateScan {
             self.unconfirmed.push((dir.id().clone(), alive));
         }
         // The journal and the ending are the last files that are created in the directory.
-        let young = !self.is_old(path);
-        let on_disk = OnDisk { kept: view.kept, ended: view.ending.is_some(), young };
+        let is_young = !self.is_old(path);
+        let on_disk = OnDisk { has_keeper: view.kept, has_ending: view.ending.is_some(), is_young };
         self.runs.insert(dir.id().clone(), on_disk);
-        let saved =
+        let nursery_lives =
             view.note.as_ref().is_some_and(|note| nursery::lives(state, &note.nursery_id).unwrap_or(true));
-        if view.state != State::Exited && !view.kept && !saved && self.is_old(path) {
+        if view.state != State::Exited && !view.kept && !nursery_lives && self.is_old(path) {
             self.lost.push(dir.id().to_string());
         }
         if view.kept {
@@ -123,7 +123,7 @@ impl StateScan {
         drafts.retain(|path| name(path).starts_with("ending.") && self.is_old(path));
         self.remains.extend(drafts);
         if let Some(Boundary::Cgroup { path }) = view.note.map(|note| note.boundary)
-            && !saved
+            && !nursery_lives
             && Path::new(&path).is_dir()
         {
             self.remains.push(path.into());
@@ -211,14 +211,14 @@ impl StateScan {
         };
         let rows: HashMap<&RunId, &RecordedRun> = rows.iter().map(|row| (&row.run, row)).collect();
         let mut mismatches = Vec::new();
-        for (run, files) in self.runs.iter().filter(|(_, files)| !files.young || files.kept) {
+        for (run, files) in self.runs.iter().filter(|(_, files)| !files.is_young || files.has_keeper) {
             match rows.get(run) {
-                None if files.kept => mismatches.push(format!("{run} is alive and has no row")),
+                None if files.has_keeper => mismatches.push(format!("{run} is alive and has no row")),
                 None => mismatches.push(format!("{run} has a directory and no row")),
-                Some(row) if row.has_ended && files.kept => {
+                Some(row) if row.has_ended && files.has_keeper => {
                     mismatches.push(format!("{run} has ended according to its row, but its keeper lives"));
                 }
-                Some(row) if !row.has_ended && files.ended && !files.kept => {
+                Some(row) if !row.has_ended && files.has_ending && !files.has_keeper => {
                     mismatches.push(format!("{run} has ended, but is live according to its row"));
                 }
                 Some(_) => {}
@@ -322,7 +322,7 @@ pub(super) fn samples() -> Vec<Check> {
         foreign: Vec::new(),
         instance: Some(own.clone()),
     };
-    let on_disk = |kept, ended| OnDisk { kept, ended, young: false };
+    let on_disk = |has_keeper, has_ending| OnDisk { has_keeper, has_ending, is_young: false };
     let dirty = StateScan {
         lost: (1..=7).map(|number| run(number).to_string()).collect(),
         unread: vec!["/state/runs/x/ticket: the record is torn: its checksum does not match".into()],

@@ -63,7 +63,7 @@ pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
     for agent in list {
         let (program, tone) = match &agent.program {
             Some(path) => (escaped(path), Tone::Plain),
-            None => (not_found(agent), Tone::Quiet),
+            None => (not_found(agent), Tone::Dim),
         };
         table.row([
             (agent.name.clone(), Tone::Plain),

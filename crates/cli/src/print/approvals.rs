@@ -30,7 +30,7 @@ fn questions(list: &[Approval], limit: TextLimit) -> Result<(), Failure> {
             (ago(context.since(approval.created_at_ms)), Tone::Plain),
             (expires, tone),
             (session, Tone::Plain),
-            (visible(&approval.why).into_owned(), Tone::Quiet),
+            (visible(&approval.why).into_owned(), Tone::Dim),
         ]);
     }
     let mut rows = table.lines().into_iter();
@@ -61,10 +61,10 @@ fn expires(context: &Context, approval: &Approval) -> (String, Tone) {
     match approval.state.as_str() {
         "pending" => {
             let left = approval.expires_at_ms.saturating_sub(context.now_ms);
-            (format!("in {}", ago(Duration::from_millis(left))), Tone::Odd)
+            (format!("in {}", ago(Duration::from_millis(left))), Tone::Warning)
         }
         "denied" | "expired" => (approval.state.clone(), Tone::Bad),
-        _ => (plain(&approval.state), Tone::Quiet),
+        _ => (plain(&approval.state), Tone::Dim),
     }
 }
 

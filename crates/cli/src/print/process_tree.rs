@@ -25,11 +25,11 @@ pub(crate) fn tree_lines(context: &Context, view: &RunJson, processes: &[Process
     let mut table = Table::new(context.style, &["", ">", ">", "", ""]);
     for (branch, process) in branches(processes) {
         let via = match process.via {
-            Via::Child => ("child", Tone::Quiet),
-            Via::Adopted => ("adopted", Tone::Odd),
-            Via::Session => ("session", Tone::Odd),
-            Via::Mark => ("mark", Tone::Odd),
-            Via::Cgroup => ("cgroup", Tone::Odd),
+            Via::Child => ("child", Tone::Dim),
+            Via::Adopted => ("adopted", Tone::Warning),
+            Via::Session => ("session", Tone::Warning),
+            Via::Mark => ("mark", Tone::Warning),
+            Via::Cgroup => ("cgroup", Tone::Warning),
             Via::Job => ("job", Tone::Plain),
         };
         table.row([

@@ -20,7 +20,7 @@ pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
             (ago(context.since(run.created_at_ms)), Tone::Plain),
             (or_none(run.pid.map(|pid| pid.to_string())), Tone::Plain),
             (or_none(run.session_key.as_deref().map(|key| shortened(&plain(key)))), Tone::Plain),
-            (or_none(ending(run)), if run.failure_kind.is_some() { Tone::Bad } else { Tone::Quiet }),
+            (or_none(ending(run)), if run.failure_kind.is_some() { Tone::Bad } else { Tone::Dim }),
             (escaped(&run.command), Tone::Plain),
         ]);
     }
@@ -29,11 +29,11 @@ pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
 
 fn status(run: &Listed) -> (&'static str, Tone) {
     match run.status {
-        Status::Running if run.waiting_for_input == Waiting::Yes => ("waiting", Tone::Odd),
+        Status::Running if run.waiting_for_input == Waiting::Yes => ("waiting", Tone::Warning),
         Status::Running => ("running", Tone::Good),
-        Status::Completed => ("completed", Tone::Quiet),
+        Status::Completed => ("completed", Tone::Dim),
         Status::Failed => ("failed", Tone::Bad),
-        Status::ApprovalPending => ("pending", Tone::Odd),
+        Status::ApprovalPending => ("pending", Tone::Warning),
     }
 }
 

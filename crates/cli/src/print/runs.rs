@@ -23,7 +23,7 @@ pub(crate) fn runs_lines(context: &Context, views: &[RunJson]) -> Vec<String> {
         let (ending, ending_tone) = view
             .termination
             .as_ref()
-            .map_or(("-".to_owned(), Tone::Quiet), |termination| (brief(termination), tone(termination)));
+            .map_or(("-".to_owned(), Tone::Dim), |termination| (brief(termination), tone(termination)));
         let (state, state_tone) = state(view);
         table.row([
             (short(&view.run_id).to_owned(), Tone::Plain),
@@ -109,15 +109,15 @@ fn output(context: &Context, view: &RunJson) -> Rows {
 /// Returns the state for people: a run with neither keeper nor ending is `lost`.
 pub(crate) fn state(view: &RunJson) -> (String, Tone) {
     if view.foreign && view.termination.is_none() {
-        return ("foreign".to_owned(), Tone::Odd);
+        return ("foreign".to_owned(), Tone::Warning);
     }
     if view.lease_state == LeaseState::Lost && view.termination.is_none() {
         return ("lost".to_owned(), Tone::Bad);
     }
     let tone = match view.state {
-        State::Starting | State::Exiting => Tone::Odd,
+        State::Starting | State::Exiting => Tone::Warning,
         State::Running => Tone::Good,
-        State::Exited => Tone::Quiet,
+        State::Exited => Tone::Dim,
     };
     (view.state.to_string(), tone)
 }
@@ -133,9 +133,9 @@ fn brief(termination: &Termination) -> String {
 
 fn tone(termination: &Termination) -> Tone {
     match (termination.code(), termination.confirmed) {
-        (0, true) => Tone::Quiet,
+        (0, true) => Tone::Dim,
         // Cancelled: intended.
-        (123, true) => Tone::Odd,
+        (123, true) => Tone::Warning,
         _ => Tone::Bad,
     }
 }

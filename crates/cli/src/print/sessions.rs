@@ -27,7 +27,7 @@ pub(crate) fn sessions_lines(context: &Context, list: &[SessionJson]) -> Vec<Str
             (row.kind.to_string(), Tone::Plain),
             (row.state.to_string(), tone(row.state)),
             (session.turns.to_string(), Tone::Plain),
-            (session.queued.to_string(), if session.queued > 0 { Tone::Odd } else { Tone::Plain }),
+            (session.queued.to_string(), if session.queued > 0 { Tone::Warning } else { Tone::Plain }),
             (ago(context.since(row.created_at_ms)), Tone::Plain),
             (session.label.as_deref().map_or("-".to_owned(), plain), Tone::Plain),
         ]);
@@ -39,8 +39,8 @@ fn tone(state: SessionState) -> Tone {
     match state {
         SessionState::Idle => Tone::Plain,
         SessionState::Busy => Tone::Good,
-        SessionState::Closing => Tone::Odd,
-        SessionState::Closed => Tone::Quiet,
+        SessionState::Closing => Tone::Warning,
+        SessionState::Closed => Tone::Dim,
     }
 }
 

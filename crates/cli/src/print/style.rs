@@ -26,11 +26,11 @@ pub(crate) enum Tone {
     /// Success, or work in progress.
     Good,
     /// Needs attention.
-    Odd,
+    Warning,
     /// Failure.
     Bad,
     /// Finished, or less important.
-    Quiet,
+    Dim,
 }
 
 impl Tone {
@@ -40,9 +40,9 @@ impl Tone {
             Tone::Plain => None,
             Tone::Title => Some("1"),
             Tone::Good => Some("32"),
-            Tone::Odd => Some("33"),
+            Tone::Warning => Some("33"),
             Tone::Bad => Some("31"),
-            Tone::Quiet => Some("2"),
+            Tone::Dim => Some("2"),
         }
     }
 }

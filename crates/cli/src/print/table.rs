@@ -80,9 +80,9 @@ fn toned(text: String, tone: Tone) -> Cell {
         Tone::Plain => cell,
         Tone::Title => cell.add_attribute(Attribute::Bold),
         Tone::Good => cell.fg(Color::DarkGreen),
-        Tone::Odd => cell.fg(Color::DarkYellow),
+        Tone::Warning => cell.fg(Color::DarkYellow),
         Tone::Bad => cell.fg(Color::DarkRed),
-        Tone::Quiet => cell.add_attribute(Attribute::Dim),
+        Tone::Dim => cell.add_attribute(Attribute::Dim),
     }
 }
 

@@ -43,8 +43,8 @@ fn is_being_ended(task: &TaskRow) -> bool {
 fn status_tone(task: &TaskRow) -> Tone {
     match task.status {
         Status::Running if !is_being_ended(task) => Tone::Good,
-        Status::Queued | Status::Running | Status::Cancelled => Tone::Odd,
-        Status::Succeeded => Tone::Quiet,
+        Status::Queued | Status::Running | Status::Cancelled => Tone::Warning,
+        Status::Succeeded => Tone::Dim,
         Status::Failed | Status::TimedOut | Status::Lost => Tone::Bad,
     }
 }
@@ -52,8 +52,8 @@ fn status_tone(task: &TaskRow) -> Tone {
 fn delivery_tone(delivery: DeliveryStatus) -> Tone {
     match delivery {
         DeliveryStatus::Pending | DeliveryStatus::SessionQueued => Tone::Plain,
-        DeliveryStatus::Delivered | DeliveryStatus::NotApplicable => Tone::Quiet,
-        DeliveryStatus::ParentMissing => Tone::Odd,
+        DeliveryStatus::Delivered | DeliveryStatus::NotApplicable => Tone::Dim,
+        DeliveryStatus::ParentMissing => Tone::Warning,
         DeliveryStatus::Failed => Tone::Bad,
     }
 }
@@ -187,7 +187,7 @@ pub(crate) fn findings(list: &[TaskFinding]) -> Result<(), Failure> {
     let mut table = Table::new(Style::of_stdout(), &["TASK", "SEVERITY", "FINDING", "DETAIL"]);
     for TaskFinding { task_id, finding } in list {
         let (severity, tone) = match finding.severity {
-            Severity::Warning => ("warning", Tone::Odd),
+            Severity::Warning => ("warning", Tone::Warning),
             Severity::Error => ("error", Tone::Bad),
         };
         table.row([

@@ -129,7 +129,7 @@ impl Transcript {
             }
             "permission" => self.permission(entry),
             "usage" => self.usage = tool::usage(body),
-            "mode" => self.aside(entry, Tone::Quiet, &format!("mode: {}", text_of(&body["mode"]))),
+            "mode" => self.aside(entry, Tone::Dim, &format!("mode: {}", text_of(&body["mode"]))),
             "note" => self.note(entry),
             // A kind of a newer daemon.
             _ => {}
@@ -239,8 +239,8 @@ impl Transcript {
         let title = body["title"].as_str().map_or(String::new(), |title| format!("{}: ", plain(title)));
         let tone = match body["severity"].as_str() {
             Some("error") => Tone::Bad,
-            Some("warning") => Tone::Odd,
-            _ => Tone::Quiet,
+            Some("warning") => Tone::Warning,
+            _ => Tone::Dim,
         };
         self.aside(entry, tone, &format!("{title}{}", text_of(&body["text"])));
     }

@@ -74,8 +74,8 @@ fn head(context: &Context, turn: &TurnJson) -> String {
 fn tone(state: TurnState) -> Tone {
     match state {
         TurnState::Running => Tone::Good,
-        TurnState::Done => Tone::Quiet,
-        TurnState::Cancelled => Tone::Odd,
+        TurnState::Done => Tone::Dim,
+        TurnState::Cancelled => Tone::Warning,
         TurnState::Failed | TurnState::TimedOut | TurnState::Lost => Tone::Bad,
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Follow<'a> {
             }
             if stdout().is_terminal() {
                 let closing = ending::closing_line(turn, self.transcript.usage());
-                self.transcript.say(Tone::Quiet, &closing);
+                self.transcript.say(Tone::Dim, &closing);
             }
         }
         self.print()?;
@@ -192,7 +192,7 @@ impl<'a> Follow<'a> {
             complain(notice);
             return Ok(());
         }
-        self.transcript.say(Tone::Quiet, &notice);
+        self.transcript.say(Tone::Dim, &notice);
         self.print()
     }
 
@@ -272,7 +272,7 @@ impl<'a> Follow<'a> {
             complain(text);
             return Ok(false);
         }
-        self.transcript.say(Tone::Odd, text);
+        self.transcript.say(Tone::Warning, text);
         self.print().map(|()| false)
     }
 

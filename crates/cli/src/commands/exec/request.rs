@@ -45,7 +45,7 @@ impl OwnDefaults {
 }
 
 /// Builds the request for these flags.
-pub(super) fn of(args: &ExecArgs, settings: &Settings, process: Exact) -> ExecRequest {
+pub(super) fn build(args: &ExecArgs, settings: &Settings, process: Exact) -> ExecRequest {
     let length = |limit: Limit| limit.0.unwrap_or_default();
     let seconds = |limit: Option<Limit>| limit.map(|limit| length(limit).as_secs_f64());
     let own = OwnDefaults::of(settings);

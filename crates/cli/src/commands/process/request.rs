@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 20;
 type Piped<'a> = &'a dyn Fn() -> Result<Option<String>, Failure>;
 
 /// Builds the requests for an action, in order.
-pub(super) fn of(action: &ProcessAction, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Failure> {
+pub(super) fn build(action: &ProcessAction, piped: Piped<'_>) -> Result<Vec<ProcessRequest>, Failure> {
     let one = |action, id: &str| about(action, id);
     Ok(match action {
         ProcessAction::List(args) => {

@@ -12,7 +12,7 @@ use tenure_core::tools::sessions::{Action, SessionsRequest};
 type Piped<'a> = &'a dyn Fn() -> Result<String, Failure>;
 
 /// Builds the request for a verb.
-pub(super) fn of(
+pub(super) fn build(
     args: &SessionsArgs,
     verb: &SessionsVerb,
     piped: Piped<'_>,

@@ -4,7 +4,7 @@ use crate::args::{TaskArgs, TasksArgs, TasksListArgs, TasksVerb};
 use tenure_core::tools::tasks::{Action, TasksRequest};
 
 /// Builds the request for a verb.
-pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
+pub(super) fn build(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
     let request = match verb {
         TasksVerb::List(list) => self::list(list),
         TasksVerb::Show(show) => about(Action::Show, &show.which),

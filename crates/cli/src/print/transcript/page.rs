@@ -75,7 +75,7 @@ impl Page {
     /// Adds more of a cleaned text.
     fn clean(&mut self, section: Section, clean: &str) {
         let tone = match section {
-            Section::Thought => Tone::Quiet,
+            Section::Thought => Tone::Dim,
             Section::User => Tone::Title,
             Section::Agent | Section::Lines | Section::Nothing => Tone::Plain,
         };

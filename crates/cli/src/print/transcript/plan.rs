@@ -34,8 +34,8 @@ impl Plan {
 
 fn line(content: &str, status: &str, style: Style) -> String {
     let (mark, tone) = match status {
-        "completed" => ("[x]", Tone::Quiet),
-        "in_progress" => ("[>]", Tone::Odd),
+        "completed" => ("[x]", Tone::Dim),
+        "in_progress" => ("[>]", Tone::Warning),
         _ => ("[ ]", Tone::Plain),
     };
     style.paint(tone, &format!("  {mark} {content}"))

@@ -53,7 +53,7 @@ impl Question {
     /// Formats the request, its options, and the command to answer.
     pub(super) fn lines(&self, style: Style) -> Vec<String> {
         let title = visible(&self.title);
-        let mut lines = vec![style.paint(Tone::Odd, &format!("? permission requested: {title}"))];
+        let mut lines = vec![style.paint(Tone::Warning, &format!("? permission requested: {title}"))];
         let details = self.details.as_ref();
         let shown = |limit| {
             details.map(|it| approval_text::details_lines(it, &self.title, style, limit)).unwrap_or_default()
@@ -61,7 +61,7 @@ impl Question {
         lines.extend(shown(LIST_LIMIT).iter().map(|line| format!("    {line}")));
         for (at, option) in self.options.iter().enumerate() {
             let kind = visible(&option.kind).replace('_', " ");
-            let id = style.paint(Tone::Quiet, &format!("({}, {kind})", visible(&option.id)));
+            let id = style.paint(Tone::Dim, &format!("({}, {kind})", visible(&option.id)));
             lines.push(format!("    {}. {} {id}", at + 1, visible(&option.name)));
         }
         let id: String = plain(&self.id).chars().take(ID_CHARS).collect();
@@ -69,7 +69,7 @@ impl Question {
             lines.push(format!("    cut: `tenure approvals show {id}` prints all of it"));
         }
         let how = format!("    from another terminal: `tenure approvals choose {id} OPTION`");
-        lines.push(style.paint(Tone::Quiet, &how));
+        lines.push(style.paint(Tone::Dim, &how));
         lines
     }
 
@@ -89,7 +89,7 @@ pub(super) fn decided(body: &Value, outcome: &str, style: Style) -> String {
             let name = format!("{} ({kind})", text_of(&option["name"]));
             (name, if is_allowed { Tone::Good } else { Tone::Bad })
         }
-        None => (visible(outcome).into_owned(), Tone::Odd),
+        None => (visible(outcome).into_owned(), Tone::Warning),
     };
     let by = body["by"].as_str().map_or(String::new(), |by| format!(" (by {})", plain(by)));
     format!("{} {}{by}", style.paint(tone, &format!("? {name}:")), text_of(&body["tool"]))

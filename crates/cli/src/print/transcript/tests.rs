@@ -218,10 +218,10 @@ fn an_interrupted_prompt_ends_its_line() {
     let mut all = terminal();
     all.ask("y or n: ");
     all.typed();
-    all.say(Tone::Odd, "well");
+    all.say(Tone::Warning, "well");
     assert_eq!(shown(&mut all), "y or n: well\n");
     all.ask("y or n: ");
-    all.say(Tone::Odd, "answered elsewhere");
+    all.say(Tone::Warning, "answered elsewhere");
     assert_eq!(shown(&mut all), "y or n: \nanswered elsewhere\n");
 }
 

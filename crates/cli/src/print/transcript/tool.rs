@@ -53,10 +53,10 @@ impl Tool {
         let (mark, tone) = match self.status.as_str() {
             "completed" => ("✓", Tone::Good),
             "failed" => ("✗", Tone::Bad),
-            _ => ("•", Tone::Odd),
+            _ => ("•", Tone::Warning),
         };
         let room = usize::from(style.width).saturating_sub(AROUND_TITLE).max(AROUND_TITLE);
-        let status = style.paint(Tone::Quiet, &self.status.replace('_', " "));
+        let status = style.paint(Tone::Dim, &self.status.replace('_', " "));
         let title = shortened(&self.title, room);
         format!("{} {} {title}  {status}", style.paint(tone, mark), style.paint(Tone::Title, &self.kind))
     }
@@ -69,7 +69,7 @@ impl Tool {
         if self.status == "failed" {
             let texts = self.content.iter().filter_map(|part| part["content"]["text"].as_str());
             let error_lines = texts.flat_map(plain_lines).take(ERROR_LINES);
-            lines.extend(error_lines.map(|text| style.paint(Tone::Quiet, &format!("    {text}"))));
+            lines.extend(error_lines.map(|text| style.paint(Tone::Dim, &format!("    {text}"))));
         }
         lines
     }
@@ -97,12 +97,12 @@ fn changed(body: &Value, style: Style) -> Vec<String> {
             Line::Same(text) => format!("      {}", visible(text)),
             Line::Gone(text) => style.paint(Tone::Bad, &format!("    - {}", visible(text))),
             Line::Come(text) => style.paint(Tone::Good, &format!("    + {}", visible(text))),
-            Line::Skipped(count) => style.paint(Tone::Quiet, &format!("      … {count} lines")),
+            Line::Skipped(count) => style.paint(Tone::Dim, &format!("      … {count} lines")),
         });
     }
     if all.len() > CHANGE_LINES {
         let more = all.len() - CHANGE_LINES;
-        lines.push(style.paint(Tone::Quiet, &format!("    … {more} lines more")));
+        lines.push(style.paint(Tone::Dim, &format!("    … {more} lines more")));
     }
     lines
 }

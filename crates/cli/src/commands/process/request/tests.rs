@@ -10,7 +10,7 @@ fn asked_with(line: &[&str], piped: Option<&str>) -> Result<Value, u8> {
         panic!("{line:?} is not understood")
     };
     let piped = || Ok(piped.map(str::to_owned));
-    let requests = of(&args.action.expect("an action"), &piped).map_err(|failure| failure.code())?;
+    let requests = build(&args.action.expect("an action"), &piped).map_err(|failure| failure.code())?;
     Ok(serde_json::to_value(requests).unwrap())
 }
 

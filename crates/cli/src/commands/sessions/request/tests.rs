@@ -12,7 +12,7 @@ fn args(line: &[&str]) -> Result<Box<SessionsArgs>, clap::Error> {
 /// Returns the JSON of the request for a command line.
 fn asked(line: &[&str]) -> Value {
     let args = args(line).unwrap();
-    let request = of(&args, args.verb.as_ref().unwrap(), &|| Ok("from\nstdin\n".to_owned())).unwrap();
+    let request = build(&args, args.verb.as_ref().unwrap(), &|| Ok("from\nstdin\n".to_owned())).unwrap();
     serde_json::to_value(request).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn a_spawn_request_has_every_flag() {
     });
     assert_eq!(asked(&line), request);
     let off = args(&["spawn", "--agent", "a", "--timeout", "0"]).unwrap();
-    let refused = of(&off, off.verb.as_ref().unwrap(), &|| Ok(String::new())).unwrap_err();
+    let refused = build(&off, off.verb.as_ref().unwrap(), &|| Ok(String::new())).unwrap_err();
     assert!(refused.code() == 2 && refused.text().contains("config.toml"), "{refused:?}");
 }
 

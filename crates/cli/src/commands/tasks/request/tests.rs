@@ -13,7 +13,7 @@ fn args(line: &[&str]) -> Result<Box<TasksArgs>, clap::Error> {
 fn asked(line: &[&str]) -> Value {
     let args = args(line).unwrap();
     let all = TasksVerb::List(args.list.clone());
-    serde_json::to_value(of(&args, args.verb.as_ref().unwrap_or(&all))).unwrap()
+    serde_json::to_value(build(&args, args.verb.as_ref().unwrap_or(&all))).unwrap()
 }
 
 #[test]
