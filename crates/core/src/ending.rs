@@ -270,7 +270,7 @@ impl Termination {
             text.push_str("; not confirmed");
         }
         if self.output_open {
-            text.push_str("; somebody outside the run still holds its output");
+            text.push_str("; a process outside the run still holds its output");
         }
         if let Some(detail) = &self.detail {
             let _ = write!(text, ": {detail}");

@@ -82,15 +82,18 @@ mod tests {
     #[test]
     fn a_refusing_channel_is_a_problem_and_named_once() {
         let found = [
-            finding(Some("desk"), "channel desk did not take it (HTTP 400)"),
-            finding(Some("desk"), "channel desk did not take it (HTTP 400)"),
-            finding(None, "it waits to begin"),
-            finding(Some("ops"), "channel ops did not take it (exit 1)"),
+            finding(Some("desk"), "channel desk refused the notice (HTTP 400)"),
+            finding(Some("desk"), "channel desk refused the notice (HTTP 400)"),
+            finding(None, "it is queued for 2 d"),
+            finding(Some("ops"), "channel ops refused the notice (exit 1)"),
         ];
         let refused = refused(&found);
         assert_eq!(
             refused,
-            ["channel desk did not take it (HTTP 400) (and 1 more)", "channel ops did not take it (exit 1)"]
+            [
+                "channel desk refused the notice (HTTP 400) (and 1 more)",
+                "channel ops refused the notice (exit 1)"
+            ]
         );
         let check = judge(2, Vec::new(), &refused);
         assert_eq!(check.verdict, Verdict::Problem);

@@ -171,7 +171,7 @@ impl Verdict {
     pub fn detail(&self) -> String {
         match self {
             Verdict::NeverStarted { .. } => {
-                "the run was never started: whoever was to start it is gone".to_owned()
+                "the run was never started: the process that was to start it is gone".to_owned()
             }
             Verdict::EndTree { .. } => {
                 "its keeper and nursery were gone, so its processes were ended".to_owned()
@@ -218,10 +218,12 @@ impl fmt::Display for Verdict {
             Verdict::EndTree { root, .. } => {
                 write!(f, "its root is alive ({root}), its keeper and nursery are gone")
             }
-            Verdict::CloseAsLost { why, leftovers: 0, .. } => write!(f, "{why}, nobody of it is left"),
-            Verdict::CloseAsLost { why, leftovers, .. } => write!(f, "{why}, {leftovers} of it to be ended"),
+            Verdict::CloseAsLost { why, leftovers: 0, .. } => write!(f, "{why}, no process of it is left"),
+            Verdict::CloseAsLost { why, leftovers, .. } => {
+                write!(f, "{why}, {leftovers} of its processes are to be ended")
+            }
             Verdict::EndByPolicy { .. } => {
-                f.write_str("its keeper answers, and without its owner it is to be ended")
+                f.write_str("its keeper answers, and its policy ends it without its owner")
             }
         }
     }
@@ -233,9 +235,7 @@ impl fmt::Display for Settled {
             Settled::Ended => "it has ended",
             Settled::HeldByAnother => "another instance holds it",
             Settled::Foreign => "it belongs to the installation that this record was copied from",
-            Settled::LegacyUnverified => {
-                "it has no lease, and the process with its pid is not known to be its"
-            }
+            Settled::LegacyUnverified => "it has no lease, and the process with its pid may be another one",
         })
     }
 }
@@ -249,7 +249,7 @@ impl fmt::Display for Doubt {
             Doubt::KeeperSilent => ("its keeper lives and does not answer", None),
             Doubt::KeeperRefuses => ("its keeper does not hand it to this daemon", None),
             Doubt::KeeperUnreadable(why) => ("its keeper cannot be read", Some(why)),
-            Doubt::KeeperWithoutLease => ("it has no lease, and yet a keeper answers", None),
+            Doubt::KeeperWithoutLease => ("it has no lease, but a keeper answers", None),
             Doubt::NurseryAtWork => ("its keeper is gone and its nursery is at work", None),
             Doubt::NurseryUnreadable(why) => ("its nursery cannot be read", Some(why)),
             Doubt::RootUnreadable(why) => ("its root cannot be read", Some(why)),

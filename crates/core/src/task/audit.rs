@@ -72,13 +72,13 @@ pub fn audit(row: &TaskRow, is_backed: bool, refusal: Option<&Refusal>, now_ms: 
     match refusal {
         Some(refusal) => found.push(refused(refusal)),
         None if row.delivery == DeliveryStatus::Failed => {
-            let detail = "its owner could not be told how it ended: `tenure tasks retry` tries again";
+            let detail = "the owner was not notified of its end: `tenure tasks retry` sends the notice again";
             found.push(finding(FindingCode::DeliveryFailed, Severity::Error, detail));
         }
         None => {}
     }
     if row.status.is_terminal() && row.cleanup_after_ms.is_none() {
-        let detail = "it has ended and would never go: `tenure tasks maintenance --apply` sees to it";
+        let detail = "it has ended without a removal date: `tenure tasks maintenance --apply` sets one";
         found.push(finding(FindingCode::MissingCleanup, Severity::Warning, detail));
     }
     if let Some(what) = impossible_times(row) {
@@ -94,31 +94,31 @@ fn finding(code: FindingCode, severity: Severity, detail: &str) -> Finding {
 fn refused(refusal: &Refusal) -> Finding {
     let Refusal { channel, error, next } = refusal;
     let (code, severity, what) = match next {
-        Next::Retry => (FindingCode::ChannelRefuses, Severity::Warning, "it is tried again"),
+        Next::Retry => (FindingCode::ChannelRefuses, Severity::Warning, "it is retried automatically"),
         Next::Queued => (
             FindingCode::ChannelRefuses,
             Severity::Warning,
-            "it waits for the owner's next turn; `tenure tasks retry` tries the channel again",
+            "the notice waits for the owner's next turn; `tenure tasks retry` tries the channel again",
         ),
         Next::Failed => (
             FindingCode::DeliveryFailed,
             Severity::Error,
-            "nobody was told; mend the channel, then `tenure tasks retry`",
+            "the notice was not delivered; fix the channel, then run `tenure tasks retry`",
         ),
     };
-    let detail = format!("channel {channel} did not take how it ended ({error}): {what}");
+    let detail = format!("channel {channel} refused the notice of its end ({error}): {what}");
     Finding { code, severity, detail, channel: Some(channel.clone()) }
 }
 
 fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
     let silent = now_ms.saturating_sub(row.last_event_at_ms);
     let (code, severity, limit, what) = match row.status {
-        Status::Queued => (FindingCode::StaleQueued, Severity::Warning, STALE_QUEUED, "it waits to begin"),
+        Status::Queued => (FindingCode::StaleQueued, Severity::Warning, STALE_QUEUED, "it is queued"),
         Status::Running if !is_backed => (
             FindingCode::StaleRunning,
             Severity::Error,
             STALE_RUNNING,
-            "nothing is behind it, and nothing was heard",
+            "it has no live run or turn, and no event",
         ),
         Status::Running
         | Status::Succeeded
@@ -128,7 +128,8 @@ fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
         | Status::Lost => return None,
     };
     let length = duration::show(Duration::from_millis(silent));
-    let detail = format!("{what} for {length}: `tenure tasks show` says more, `tenure tasks cancel` ends it");
+    let detail =
+        format!("{what} for {length}: `tenure tasks show` shows more, `tenure tasks cancel` ends it");
     (silent >= millis(limit)).then_some(Finding { code, severity, detail, channel: None })
 }
 
@@ -136,16 +137,16 @@ fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
 fn impossible_times(row: &TaskRow) -> Option<&'static str> {
     let before = |a: Option<u64>, b: Option<u64>| matches!((a, b), (Some(a), Some(b)) if a < b);
     if row.status.is_terminal() != row.ended_at_ms.is_some() {
-        return Some("its end and its status do not agree");
+        return Some("its status and its end time contradict each other");
     }
     if before(row.started_at_ms, Some(row.created_at_ms)) {
-        return Some("it began before it was asked for");
+        return Some("it started before it was created");
     }
     if before(row.ended_at_ms, row.started_at_ms.or(Some(row.created_at_ms))) {
-        return Some("it ended before it began");
+        return Some("it ended before it started");
     }
     if before(row.cleanup_after_ms, row.ended_at_ms) {
-        return Some("it would go before it ended");
+        return Some("its removal date is before its end");
     }
     None
 }

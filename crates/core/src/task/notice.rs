@@ -271,7 +271,7 @@ fn how(row: &TaskRow) -> String {
         Status::Failed => format!("failed after {took}"),
         Status::TimedOut => format!("ran out of time after {took}"),
         Status::Cancelled => format!("was cancelled after {took}"),
-        Status::Lost => "is lost: nobody saw how it ended".to_owned(),
+        Status::Lost => "is lost: its end was not observed".to_owned(),
     }
 }
 

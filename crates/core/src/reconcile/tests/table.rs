@@ -174,7 +174,7 @@ fn a_daemon_that_may_not_act_decides_nothing() {
 #[test]
 fn a_verdict_tells_its_evidence_in_one_line() {
     for (case, line) in [
-        (case(), "close-as-lost: its root is gone, nobody of it is left"),
+        (case(), "close-as-lost: its root is gone, no process of it is left"),
         (
             Case { lease: LeaseView::Expired, root: RootEvidence::Same(held()), ..case() },
             "end-tree, after stealing the lease: its root is alive (pid 40 started 7), its keeper and nursery are gone",

@@ -62,7 +62,7 @@ fn the_agent_is_the_keys_then_the_asked_then_the_parents_then_none() {
         assert_eq!(row.agent.as_ref().map(AgentId::as_str), expected, "{}", row.key);
     }
     let refused = below(&main, asks("agent:b:1", Some("c"))).unwrap_err();
-    assert!(refused.to_string().contains("write agent:c:… or name agent b"), "{refused}");
+    assert!(refused.to_string().contains("use agent:c:… or name agent b"), "{refused}");
 }
 
 #[test]

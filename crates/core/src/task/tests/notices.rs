@@ -52,7 +52,7 @@ fn every_end_is_told_in_the_words_of_a_person() {
         ),
         (
             Verdict::lost("its run is gone"),
-            "Task abababab (npm test) is lost: nobody saw how it ended: its run is gone.",
+            "Task abababab (npm test) is lost: its end was not observed: its run is gone.",
         ),
     ];
     for (verdict, text) in texts {
