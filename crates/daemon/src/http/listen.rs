@@ -28,7 +28,7 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tenure_supervisor::sync::until;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tower::ServiceExt;
 
 /// The socket's name in the state root.
@@ -249,7 +249,10 @@ pub(super) async fn serve_connection<S, A, F>(
 {
     let (stream, unread) = LingeringStream::new(stream);
     let (stream, outflow) = Watched::new(stream);
+    let was_asked = Arc::new(Notify::new());
+    let on_request = Arc::clone(&was_asked);
     let service = service_fn(move |request: Request<Incoming>| {
+        on_request.notify_one();
         let mut request = request.map(|body| unread.watch(body));
         request.extensions_mut().insert(outflow.clone());
         let answered = answer(request);
@@ -262,9 +265,17 @@ pub(super) async fn serve_connection<S, A, F>(
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let mut phase = daemon.supervisor.lifecycle.phase.subscribe();
+    let last_request = async {
+        until(&mut phase, |phase| *phase != Phase::Serving).await;
+        // A client that connected to a draining daemon and has not asked yet still gets its answer.
+        tokio::select! {
+            () = was_asked.notified() => {}
+            () = until(&mut phase, |phase| *phase == Phase::Gone) => {}
+        }
+    };
     tokio::select! {
         _ = connection.as_mut() => {}
-        () = until(&mut phase, |phase| *phase != Phase::Serving) => {
+        () = last_request => {
             connection.as_mut().graceful_shutdown();
             // A disconnected client needs no response.
             let _ = connection.await;

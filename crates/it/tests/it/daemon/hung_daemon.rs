@@ -156,7 +156,7 @@ fn stop_continues_a_suspended_daemon_so_that_it_exits() {
     assert!(stopped.status.success(), "{stopped:?}");
     daemon.wait_dead(WAIT_LIMIT);
     warden.wait_dead(WAIT_LIMIT);
-    assert!(fixture.log().contains("leaving"), "{}", fixture.log());
+    assert!(fixture.log().contains("shutting down"), "{}", fixture.log());
     fixture.assert_nothing_left();
 }
 

@@ -3,10 +3,11 @@
 use rustix::process::Signal;
 use std::time::Duration;
 use tenure_it::TRANSPORTS;
+use tenure_it::api::Api;
 use tenure_it::child_program::ChildProgram;
 use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::held_process::HeldProcess;
-use tenure_it::{WAIT_LIMIT, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 
 #[test]
 fn runs_survive_a_stop_and_start_of_any_length() {
@@ -48,6 +49,25 @@ fn a_stop_during_a_start_loses_no_run() {
     }
     fixture.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(ids.iter().all(|id| fixture.wait(id) == 123));
+    fixture.finish();
+}
+
+/// A daemon that ends its runs first can take minutes, and answers until then.
+#[test]
+fn a_stopping_daemon_answers_a_client_that_was_slow_to_ask() {
+    let fixture = DaemonFixture::with_warden();
+    let id = fixture.act(&["--stdin", "open", "--grace", "10m"], &["ignore-term", "sleep"]);
+    fixture.wait_ready(&id);
+    let mut stop = fixture.start(&["daemon", "stop", "--cancel-runs"]);
+    eventually("the daemon ends its runs", || (fixture.show(&id)["state"] == "exiting").then_some(()));
+    let api = Api::Local(fixture.state().join("daemon.sock"));
+    let mut slow = api.connect();
+    // Clients are let in in their order, so the slow one is in once the second has its answer.
+    api.get("/v1/health").is(200);
+    slow.request("GET", "/v1/health", &[], b"");
+    slow.answer().is(200);
+    fixture.ask_to_cancel(&["--now", &id]);
+    assert_eq!(stop.code(), 0, "{}", stop.err());
     fixture.finish();
 }
 
