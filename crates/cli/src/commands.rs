@@ -52,8 +52,8 @@ use tenure_core::ids::find_by_prefix;
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
-use tenure_keeper::frames::{Broken, Frames};
-use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_keeper::frames::{ConnectionError, Frames};
+use tenure_keeper::rundir::{RecordError, RunDir};
 use tenure_keeper::state_root::{self, StateRoot};
 use tenure_os::complaint::complain;
 
@@ -95,7 +95,7 @@ fn foreign(run: &str) -> String {
 
 /// Refuses a run whose directory is a copy: its lock, socket and pids mean nothing here.
 pub(crate) fn refuse_foreign(dir: &RunDir) -> Result<(), Failure> {
-    match state_root::is_at_home(dir) {
+    match state_root::is_in_own_root(dir) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::refused(foreign(dir.id().as_str()))),
         Err(error) => Err(Failure::refused(error)),
@@ -105,9 +105,11 @@ pub(crate) fn refuse_foreign(dir: &RunDir) -> Result<(), Failure> {
 /// Connects to a run's keeper; `None` if the keeper is gone or exiting: then the ending is written already.
 pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
     refuse_foreign(dir)?;
-    let gone =
-        || Ok(dir.ending().map_err(Failure::refused)?.is_some() || !dir.kept().map_err(Failure::refused)?);
-    let mut frames = match dir.dial() {
+    let gone = || {
+        Ok(dir.ending().map_err(Failure::refused)?.is_some()
+            || !dir.has_keeper().map_err(Failure::refused)?)
+    };
+    let mut frames = match dir.connect() {
         Ok(conn) => Frames::new(conn),
         Err(_) if gone()? => return Ok(None),
         Err(error) => {
@@ -124,7 +126,7 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
 }
 
 /// Returns a run's state: its records, updated by its keeper.
-pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
+pub(crate) fn view(dir: &RunDir) -> Result<RunView, RecordError> {
     let mut view = dir.view()?;
     refresh(dir, &mut view);
     Ok(view)
@@ -133,7 +135,7 @@ pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
 /// Updates a run's state by its keeper, if that is alive.
 pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
     // If the keeper exits or hangs during the request, the records have to do.
-    if view.kept
+    if view.has_keeper
         && view.ending.is_none()
         && let Ok(Some(mut keeper)) = dial(dir)
         && let Ok(KeeperMessage::Status { state, output, last_output_at_ms, cause, .. }) =
@@ -161,7 +163,7 @@ pub(crate) fn list_runs(
                 found.push((dir, view));
             }
             // The ticket is not written yet, or the directory is being removed.
-            Ok(_) | Err(Unread::Missing { .. }) => {}
+            Ok(_) | Err(RecordError::Missing { .. }) => {}
             Err(error) => complain(format_args!("{error}")),
         }
     }
@@ -176,7 +178,7 @@ pub(crate) fn ask(frames: &mut Frames, ask: &KeeperRequest, body: &[u8]) -> Resu
 }
 
 /// Returns a keeper's reply; a refusal is an error.
-fn check_reply(answer: Result<KeeperMessage, Broken>) -> Result<KeeperMessage, Failure> {
+fn check_reply(answer: Result<KeeperMessage, ConnectionError>) -> Result<KeeperMessage, Failure> {
     match answer {
         Ok(KeeperMessage::Refused { why } | KeeperMessage::StdinRefused { why }) => {
             Err(Failure::refused(why))

@@ -1,5 +1,5 @@
 //! The journal of a keeper: its actions and their reasons, for people who ask later. The file has one JSON line per
-//! entry, and the first [`MOST`] of them. No decision depends on it; a torn or unknown line is skipped.
+//! entry, and the first [`MAX_ENTRIES`] of them. No decision depends on it; a torn or unknown line is skipped.
 
 use crate::ending::{Cause, Exit, ProcessNote};
 use crate::record::Boundary;
@@ -7,24 +7,24 @@ use crate::signal::Signal;
 use crate::wire::Via;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of entries of a journal; [`What::MoreNotWritten`] follows them.
-pub const MOST: usize = 200;
+/// Maximum number of entries of a journal; [`JournalEvent::MoreNotWritten`] follows them.
+pub const MAX_ENTRIES: usize = 200;
 
 /// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct JournalEntry {
     /// The time.
     pub at_ms: u64,
     /// The event.
     #[serde(flatten)]
-    pub what: What,
+    pub what: JournalEvent,
 }
 
 /// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum What {
+pub enum JournalEvent {
     /// The command executes.
     Started {
         /// The root's pid.
@@ -104,25 +104,25 @@ pub enum What {
     MoreNotWritten,
 }
 
-impl What {
+impl JournalEvent {
     /// Returns true if the registry records the entry as an event of its own.
     pub fn is_event(&self) -> bool {
         match self {
-            What::Signalled { .. }
-            | What::Leftovers { .. }
-            | What::Escapees { .. }
-            | What::MoreNotWritten => true,
-            What::Started { .. }
-            | What::FirstOutput
-            | What::Exiting { .. }
-            | What::GivenUp
-            | What::Survivors { .. }
-            | What::HolderLost
-            | What::HolderBack { .. }
-            | What::HolderReleased
-            | What::EpochRefused { .. }
-            | What::HolderAsked { .. }
-            | What::HolderRefused { .. } => false,
+            JournalEvent::Signalled { .. }
+            | JournalEvent::Leftovers { .. }
+            | JournalEvent::Escapees { .. }
+            | JournalEvent::MoreNotWritten => true,
+            JournalEvent::Started { .. }
+            | JournalEvent::FirstOutput
+            | JournalEvent::Exiting { .. }
+            | JournalEvent::GivenUp
+            | JournalEvent::Survivors { .. }
+            | JournalEvent::HolderLost
+            | JournalEvent::HolderBack { .. }
+            | JournalEvent::HolderReleased
+            | JournalEvent::EpochRefused { .. }
+            | JournalEvent::HolderAsked { .. }
+            | JournalEvent::HolderRefused { .. } => false,
         }
     }
 }
@@ -194,14 +194,14 @@ impl From<Via> for Proof {
 }
 
 /// Formats an entry as its line in the file.
-pub fn line(entry: &Entry) -> Vec<u8> {
+pub fn line(entry: &JournalEntry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("an entry has no map with keys that are not strings");
     line.push(b'\n');
     line
 }
 
 /// Parses a journal; skips lines that are torn or not understood.
-pub fn read(bytes: &[u8]) -> Vec<Entry> {
+pub fn read(bytes: &[u8]) -> Vec<JournalEntry> {
     bytes.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
@@ -209,14 +209,14 @@ pub fn read(bytes: &[u8]) -> Vec<Entry> {
 mod tests {
     use super::*;
 
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<JournalEntry> {
         let target = Target::Process { pid: 7, start_time: 99 };
         let what = [
-            What::Started { pid: 7, exe: None, boundary: Boundary::Subreaper { why: None } },
-            What::Signalled { signal: Signal::KILL, target, proof: Proof::Adopted },
-            What::HolderBack { epoch: 2 },
+            JournalEvent::Started { pid: 7, exe: None, boundary: Boundary::Subreaper { why: None } },
+            JournalEvent::Signalled { signal: Signal::KILL, target, proof: Proof::Adopted },
+            JournalEvent::HolderBack { epoch: 2 },
         ];
-        what.into_iter().map(|what| Entry { at_ms: 5, what }).collect()
+        what.into_iter().map(|what| JournalEntry { at_ms: 5, what }).collect()
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn leftovers_that_an_older_keeper_only_counted_are_still_read() {
         let read = read(b"{\"atMs\":1,\"what\":\"leftovers\",\"count\":3}\n");
-        assert_eq!(read[0].what, What::Leftovers { count: 3, processes: Vec::new() });
+        assert_eq!(read[0].what, JournalEvent::Leftovers { count: 3, processes: Vec::new() });
     }
 
     #[test]

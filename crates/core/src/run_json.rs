@@ -30,7 +30,7 @@ pub struct RunView {
     /// The time when the owner's leases expire; `None` if nobody renews them.
     pub lease_expires_at_ms: Option<u64>,
     /// True if a keeper lives.
-    pub kept: bool,
+    pub has_keeper: bool,
     /// The present size of the terminal; `None` if it is that of the ticket.
     pub pty_size: Option<Size>,
     /// The size of the output.
@@ -117,7 +117,7 @@ impl RunView {
             state: State::Starting,
             cause: None,
             lease_expires_at_ms: None,
-            kept: true,
+            has_keeper: true,
             pty_size: None,
             output: Totals::default(),
             last_output_at_ms: None,
@@ -129,7 +129,7 @@ impl RunView {
     /// Returns the lease's state, derived from the records.
     pub fn lease_state(&self) -> LeaseState {
         match (self.state, &self.ending) {
-            (State::Running | State::Exiting, None) if !self.kept => LeaseState::Lost,
+            (State::Running | State::Exiting, None) if !self.has_keeper => LeaseState::Lost,
             (State::Starting | State::Running, _) => LeaseState::Open,
             (State::Exiting, _) => LeaseState::Closing,
             (State::Exited, Some(ending))
@@ -151,7 +151,7 @@ impl RunView {
             cause,
             hold,
             lease_expires_at_ms,
-            kept: _,
+            has_keeper: _,
             pty_size,
             output,
             last_output_at_ms,

@@ -17,9 +17,9 @@ use ladder::Ladder;
 use silence::Silence;
 use std::time::Duration;
 
-pub use ladder::Whom;
+pub use ladder::StopScope;
 pub use silence::{Usage, worked};
-pub use words::{Do, Left, Seen};
+pub use words::{LeftBehind, Sighting, Step};
 
 /// A live run, as its keeper knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Watch {
     exit: Option<Exit>,
     /// The processes that outlived a root that exited by itself. After a cause they do not count, because all were
     /// being ended anyway.
-    left: Left,
+    left: LeftBehind,
     /// True if the holder left on purpose.
     released: bool,
     /// True if a foreground caller is connected: then no holder is missed.
@@ -62,7 +62,7 @@ impl Watch {
             cause: None,
             detail: None,
             exit: None,
-            left: Left::default(),
+            left: LeftBehind::default(),
             released: false,
             caller: false,
             overall: None,
@@ -92,9 +92,9 @@ impl Watch {
         self.detail.as_deref()
     }
 
-    /// Returns the processes whose absence [`Seen::Empty`] reports.
-    pub fn whom(&self) -> Whom {
-        self.ladder.whom
+    /// Returns the processes whose absence [`Sighting::Empty`] reports.
+    pub fn scope(&self) -> StopScope {
+        self.ladder.scope
     }
 
     /// Returns the next deadline; `None` needs no timer.
@@ -103,90 +103,92 @@ impl Watch {
     }
 
     /// Takes a sighting and returns the step that is due.
-    pub fn see(&mut self, seen: Seen, now: Duration) -> Do {
+    pub fn see(&mut self, seen: Sighting, now: Duration) -> Step {
         match self.state {
             State::Starting | State::Running => match seen {
-                Seen::Started => self.started(now),
-                Seen::NotStarted(error) => self.never_started(error),
-                Seen::Output => self.heard(now),
-                Seen::Sampled(usage) => self.sampled(usage, now),
-                Seen::RootExited { exit, left } => self.root_exited(exit, left, now),
-                Seen::Cancel { now: false } => self.end(Cause::ManualCancel, None, now),
-                Seen::Cancel { now: true } => {
+                Sighting::Started => self.started(now),
+                Sighting::NotStarted(error) => self.never_started(error),
+                Sighting::Output => self.heard(now),
+                Sighting::Sampled(usage) => self.sampled(usage, now),
+                Sighting::RootExited { exit, left } => self.root_exited(exit, left, now),
+                Sighting::Cancel { now: false } => self.end(Cause::ManualCancel, None, now),
+                Sighting::Cancel { now: true } => {
                     self.blame(Cause::ManualCancel, None);
                     self.ladder.kill(&self.options.limits, now)
                 }
-                Seen::CallerHere => self.attended(),
-                Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
-                Seen::Told => self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now),
-                Seen::DirectoryDeleted => {
+                Sighting::CallerHere => self.attended(),
+                Sighting::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
+                Sighting::Terminated => {
+                    self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now)
+                }
+                Sighting::DirectoryDeleted => {
                     self.end(Cause::OwnerLost, Some("its directory was deleted".into()), now)
                 }
-                Seen::Abandoned => self.end(Cause::OwnerLost, Some("its owner was lost".into()), now),
-                Seen::HolderGone => self.holder_gone(now),
-                Seen::HolderBack => self.hold(false),
-                Seen::HolderReleased => self.hold(true),
-                Seen::Empty => self.finish(Vec::new()),
-                Seen::Tick => self.tick(now),
-                Seen::Alive(_) => Do::Nothing,
+                Sighting::Abandoned => self.end(Cause::OwnerLost, Some("its owner was lost".into()), now),
+                Sighting::HolderGone => self.holder_gone(now),
+                Sighting::HolderBack => self.hold(false),
+                Sighting::HolderReleased => self.hold(true),
+                Sighting::Empty => self.finish(Vec::new()),
+                Sighting::Tick => self.tick(now),
+                Sighting::Alive(_) => Step::Nothing,
             },
             State::Exiting => match seen {
-                Seen::NotStarted(error) => self.never_started(error),
-                Seen::RootExited { exit, left: _ } => {
+                Sighting::NotStarted(error) => self.never_started(error),
+                Sighting::RootExited { exit, left: _ } => {
                     self.exit.get_or_insert(exit);
-                    Do::Nothing
+                    Step::Nothing
                 }
-                Seen::Cancel { now: true } => self.ladder.hasten(&self.options.limits, now),
-                Seen::Empty => self.finish(Vec::new()),
-                Seen::Alive(survivors) => self.looked(survivors),
-                Seen::Tick => self.tick(now),
-                Seen::Started
-                | Seen::Output
-                | Seen::Sampled(_)
-                | Seen::Cancel { now: false }
-                | Seen::CallerHere
-                | Seen::CallerGone
-                | Seen::Told
-                | Seen::Abandoned
-                | Seen::DirectoryDeleted
-                | Seen::HolderGone
-                | Seen::HolderBack
-                | Seen::HolderReleased => Do::Nothing,
+                Sighting::Cancel { now: true } => self.ladder.hasten(&self.options.limits, now),
+                Sighting::Empty => self.finish(Vec::new()),
+                Sighting::Alive(survivors) => self.survivors_listed(survivors),
+                Sighting::Tick => self.tick(now),
+                Sighting::Started
+                | Sighting::Output
+                | Sighting::Sampled(_)
+                | Sighting::Cancel { now: false }
+                | Sighting::CallerHere
+                | Sighting::CallerGone
+                | Sighting::Terminated
+                | Sighting::Abandoned
+                | Sighting::DirectoryDeleted
+                | Sighting::HolderGone
+                | Sighting::HolderBack
+                | Sighting::HolderReleased => Step::Nothing,
             },
-            State::Exited => Do::Nothing,
+            State::Exited => Step::Nothing,
         }
     }
 
     /// Starts both time limits. A repeated report changes nothing.
-    fn started(&mut self, now: Duration) -> Do {
+    fn started(&mut self, now: Duration) -> Step {
         if self.state == State::Starting {
             self.go(State::Running);
             let limits = &self.options.limits;
             self.overall = limits.overall.map(|limit| now.saturating_add(limit));
             self.silence = limits.no_output.map(|limit| Silence::new(limit, limits.activity, now));
         }
-        Do::Nothing
+        Step::Nothing
     }
 
-    fn heard(&mut self, now: Duration) -> Do {
+    fn heard(&mut self, now: Duration) -> Step {
         if let Some(silence) = &mut self.silence {
             silence.restart(now);
         }
-        Do::Nothing
+        Step::Nothing
     }
 
-    fn sampled(&mut self, usage: Usage, now: Duration) -> Do {
+    fn sampled(&mut self, usage: Usage, now: Duration) -> Step {
         let idle = self.silence.as_mut().is_some_and(|silence| silence.sampled(usage, now));
-        if idle { self.too_silent(now) } else { Do::Nothing }
+        if idle { self.too_silent(now) } else { Step::Nothing }
     }
 
     /// Acts on the first deadline that passed. A measurement comes last: it decides nothing by itself and could
     /// only put off another step that is due.
-    fn tick(&mut self, now: Duration) -> Do {
+    fn tick(&mut self, now: Duration) -> Step {
         let passed = self.alarms().filter(|&(at, _)| at <= now);
         let limits = &self.options.limits;
         match passed.min_by_key(|&(at, alarm)| (alarm == Alarm::Sample, at)).map(|(_, alarm)| alarm) {
-            None => Do::Nothing,
+            None => Step::Nothing,
             Some(Alarm::Overall) => {
                 let detail = limits.overall.map(|limit| format!("ran longer than {}", show(limit)));
                 self.end(Cause::OverallTimeout, detail, now)
@@ -196,7 +198,7 @@ impl Watch {
                 if let Some(silence) = &mut self.silence {
                     silence.ask();
                 }
-                Do::Sample
+                Step::Sample
             }
             Some(Alarm::Orphan) => self.orphaned(now),
             Some(Alarm::Ladder) => self.ladder.climb(limits, now),
@@ -215,58 +217,58 @@ impl Watch {
     }
 
     /// Starts the orphan grace. A repeated report does not restart it.
-    fn holder_gone(&mut self, now: Duration) -> Do {
+    fn holder_gone(&mut self, now: Duration) -> Step {
         let grace = self.options.limits.orphan_grace;
         match self.options.orphan {
-            Orphan::Keep => Do::Nothing,
-            Orphan::Terminate if self.caller || self.released || self.orphan.is_some() => Do::Nothing,
+            Orphan::Keep => Step::Nothing,
+            Orphan::Terminate if self.caller || self.released || self.orphan.is_some() => Step::Nothing,
             Orphan::Terminate if grace.is_zero() => self.orphaned(now),
             Orphan::Terminate => {
                 self.orphan = Some(now.saturating_add(grace));
-                Do::Nothing
+                Step::Nothing
             }
         }
     }
 
     /// Stops the orphan grace: the holder is back, or released the run and is not missed.
-    fn hold(&mut self, released: bool) -> Do {
+    fn hold(&mut self, released: bool) -> Step {
         self.released = released;
         self.orphan = None;
-        Do::Nothing
+        Step::Nothing
     }
 
     /// Notes that a caller owns the run; when it goes, the run ends.
-    fn attended(&mut self) -> Do {
+    fn attended(&mut self) -> Step {
         self.caller = true;
         self.orphan = None;
-        Do::Nothing
+        Step::Nothing
     }
 
-    fn orphaned(&mut self, now: Duration) -> Do {
+    fn orphaned(&mut self, now: Duration) -> Step {
         let grace = show(self.options.limits.orphan_grace);
         self.end(Cause::OwnerLost, Some(format!("no owner came back within {grace}")), now)
     }
 
-    fn too_silent(&mut self, now: Duration) -> Do {
+    fn too_silent(&mut self, now: Duration) -> Step {
         let detail = self.options.limits.no_output.map(|limit| format!("no output for {}", show(limit)));
         self.end(Cause::NoOutputTimeout, detail, now)
     }
 
     /// Handles a root that exited by itself. Escapes are judged only here; a declared daemon is spared.
-    fn root_exited(&mut self, exit: Exit, left: Left, now: Duration) -> Do {
+    fn root_exited(&mut self, exit: Exit, left: LeftBehind, now: Duration) -> Step {
         self.leave();
         self.exit = Some(exit);
         let escaped = !left.escapees.is_empty();
         let spared = escaped && self.options.on_escape == OnEscape::Allow;
         let somebody = left.leftovers > 0 || (escaped && !spared);
         self.left = left;
-        self.ladder.whom = if spared { Whom::Session } else { Whom::All };
+        self.ladder.scope = if spared { StopScope::Session } else { StopScope::All };
         let limits = &self.options.limits;
         if somebody { self.ladder.settle(limits, now) } else { self.ladder.wait(limits, now) }
     }
 
     /// Ends the run for a cause.
-    fn end(&mut self, cause: Cause, detail: Option<String>, now: Duration) -> Do {
+    fn end(&mut self, cause: Cause, detail: Option<String>, now: Duration) -> Step {
         self.blame(cause, detail);
         self.ladder.term(&self.options.limits, now)
     }
@@ -279,21 +281,21 @@ impl Watch {
     }
 
     /// Takes the survivors. They count only after the stop was given up.
-    fn looked(&mut self, survivors: Vec<ProcessNote>) -> Do {
-        if self.ladder.given_up() { self.finish(survivors) } else { Do::Nothing }
+    fn survivors_listed(&mut self, survivors: Vec<ProcessNote>) -> Step {
+        if self.ladder.given_up() { self.finish(survivors) } else { Step::Nothing }
     }
 
     /// Ends a run whose command was never executed. It has no exit of its own; at most its prepared process was
     /// seen to exit.
-    fn never_started(&mut self, error: SpawnError) -> Do {
+    fn never_started(&mut self, error: SpawnError) -> Step {
         self.close(match self.cause {
             None => Termination::not_started(&error),
             Some(cause) => Termination::new(cause.into(), None, Some(error.detail)),
         })
     }
 
-    fn finish(&mut self, survivors: Vec<ProcessNote>) -> Do {
-        let Left { leftovers, leftover_processes, escapees } = std::mem::take(&mut self.left);
+    fn finish(&mut self, survivors: Vec<ProcessNote>) -> Step {
+        let LeftBehind { leftovers, leftover_processes, escapees } = std::mem::take(&mut self.left);
         let failed = self.options.on_escape == OnEscape::Fail && !escapees.is_empty();
         let reason = match (self.cause, self.exit) {
             (Some(cause), _) => cause.into(),
@@ -307,13 +309,13 @@ impl Watch {
     }
 
     /// Finishes the run. Every run passes through `exiting`, be it for a moment.
-    fn close(&mut self, termination: Termination) -> Do {
+    fn close(&mut self, termination: Termination) -> Step {
         if self.state != State::Exiting {
             self.leave();
         }
         self.ladder.descend();
         self.go(State::Exited);
-        Do::Finish(Box::new(termination))
+        Step::Finish(Box::new(termination))
     }
 
     /// Enters `exiting`. From here on, only the ladder has deadlines.

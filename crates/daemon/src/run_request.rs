@@ -15,7 +15,7 @@ pub(crate) fn read(
     who: &Requester,
 ) -> Result<StartRequest, Refusal> {
     let session_id = session_of(request.session.as_ref(), who)?;
-    let mut spec = supervisor.handed_down();
+    let mut spec = supervisor.inherited_spec();
     spec.options = request.options(&supervisor.settings.spec().options);
     match &request.exact {
         Some(exact) => take_exact(&mut spec, request, exact)?,

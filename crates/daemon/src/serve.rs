@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_agents::acp::watch_adapters;
 use tenure_core::wire::KeeperRequest;
 use tenure_core::{daemon_lock, defaults};
-use tenure_keeper::launch::Nursery;
+use tenure_keeper::launch::NurseryHandle;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::file::FileId;
 use tenure_os::lock::Lock;
@@ -24,9 +24,9 @@ use tenure_supervisor::exec_notice;
 use tenure_supervisor::housekeeping::{self, Chore};
 use tenure_supervisor::reconcile;
 use tenure_supervisor::register_existing;
-use tenure_supervisor::{FAREWELL, Phase};
-use tenure_supervisor::{Supervisor, enrol_unknown};
-use tenure_supervisor::{lease, liveness, reserve};
+use tenure_supervisor::{DRAIN_TIMEOUT, Phase};
+use tenure_supervisor::{Supervisor, record_lost_runs};
+use tenure_supervisor::{disk_reserve, lease, liveness};
 use tokio::task::JoinHandle;
 
 /// Maximum time that clients wait for recorded runs to be reconciled.
@@ -60,7 +60,7 @@ pub enum CannotServe {
     RegistryReplaced(PathBuf),
     /// The state root cannot be used.
     #[error(transparent)]
-    State(#[from] tenure_keeper::state_root::Unusable),
+    State(#[from] tenure_keeper::state_root::StateRootError),
     /// The disk of the state root is full.
     #[error("the disk of {} is full: free some space, or set TENURE_STATE to a directory on another disk ({source})", path.display())]
     DiskFull {
@@ -89,7 +89,7 @@ pub fn run(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Re
     let path = settings.state.clone();
     run_on(settings, warden, ready).map_err(|error| match error {
         CannotServe::AlreadyRunning(_) | CannotServe::InsideARun | CannotServe::RegistryReplaced(_) => error,
-        error if reserve::is_full(&path) => CannotServe::DiskFull { path, source: Box::new(error) },
+        error if disk_reserve::is_full(&path) => CannotServe::DiskFull { path, source: Box::new(error) },
         error => error,
     })
 }
@@ -107,7 +107,7 @@ fn run_on(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Res
     let Some(lock) = lock else {
         return Err(CannotServe::AlreadyRunning(state.path().to_owned()));
     };
-    reserve::give_up_at_start(state.path());
+    disk_reserve::release_at_start(state.path());
     let own = process::own().map_err(failed("this process"))?;
     // Tells clients that cannot connect if they should wait.
     let tell = |serving: bool| lock.write(daemon_lock::text(&own, serving).as_bytes());
@@ -126,7 +126,7 @@ fn run_on(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Res
     };
     let result = runtime.block_on(serve(settings, state, ready));
     let _ = tell(false);
-    runtime.shutdown_timeout(FAREWELL);
+    runtime.shutdown_timeout(DRAIN_TIMEOUT);
     if result.is_ok() {
         // The mark keeps wardens from starting another daemon. A warden that is our parent has our exit code as well.
         let _ = lock.write(daemon_lock::left(clock::unix_ms()).as_bytes());
@@ -146,21 +146,21 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
         .map_err(CannotServe::Seat)?;
     let supervisor = Arc::new(Supervisor::new(settings, state, instance, registry, tenancy));
     let daemon = Arc::new(Daemon::new(Arc::clone(&supervisor)));
-    reserve::set_reserve(&supervisor);
+    disk_reserve::create(&supervisor);
     // Before the runs are examined: giving up on a silent keeper takes longer than a lease lasts without renewal.
     let heartbeat = tokio::spawn(lease::beat(Arc::clone(&supervisor), beat));
     // Before any run is taken over: without a nursery the daemon could not serve them.
-    let nursery = Nursery::start(&supervisor.state).map_err(failed("the nursery"))?;
+    let nursery = NurseryHandle::start(&supervisor.state).map_err(failed("the nursery"))?;
     *tenure_supervisor::sync::lock(&supervisor.starts.nursery) = Some(nursery);
     // Before clients can connect: a run that is not held yet would look lost.
     let settling = Arc::clone(&supervisor);
     let recorded = reconcile::recorded_at_start(&supervisor).await.map_err(CannotServe::Unread)?;
     // Before the first ending is received.
-    exec_notice::go_on_without_callers(&supervisor).await;
+    exec_notice::move_all_to_background(&supervisor).await;
     let settling = tokio::spawn(async move {
         reconcile::settle_all(&settling, recorded).await;
-        register_existing::adopt_marked(&settling).await;
-        enrol_unknown(&settling).await;
+        register_existing::register_marked(&settling).await;
+        record_lost_runs(&settling).await;
     });
     // Runs of silent keepers are reconciled while the daemon serves.
     let _ = tokio::time::timeout(RECONCILE_WAIT, settling).await;
@@ -209,7 +209,7 @@ async fn shut_down(
     events::tell_stopped(supervisor, cancel_runs).await;
     // Connections and heartbeat stop first: a later heartbeat would undo `rest`.
     supervisor.lifecycle.phase.send_replace(Phase::Gone);
-    connections.finish(FAREWELL).await;
+    connections.finish(DRAIN_TIMEOUT).await;
     // A panicked heartbeat has stopped, too.
     let _ = heartbeat.await;
     lease::rest(supervisor).await;
@@ -236,7 +236,7 @@ async fn end_or_release_runs(supervisor: &Supervisor, cancel_runs: bool) {
     }
     let released = futures_util::future::join_all(held.iter().map(|held| held.release()));
     // A run whose release cannot be recorded now waits for the next daemon, for the length of its own grace.
-    let _ = tokio::time::timeout(FAREWELL, released).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, released).await;
 }
 
 /// Shuts down on a termination signal. Runs continue.

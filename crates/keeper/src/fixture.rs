@@ -7,7 +7,7 @@ use tenure_core::record::Ticket;
 use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, OnEscape, Orphan, RunOptions, Spec};
 
-/// A ticket that nobody ever acted on.
+/// Makes a ticket that nobody acts on.
 pub(crate) fn ticket(state: &StateRoot) -> Ticket {
     let argv = Argv::new(vec![b"x".to_vec()]).expect("a command");
     let options = RunOptions { on_escape: OnEscape::Allow, orphan: Orphan::Keep, ..RunOptions::default() };
@@ -15,7 +15,7 @@ pub(crate) fn ticket(state: &StateRoot) -> Ticket {
     new_ticket(state.instance().expect("an instance"), Backend::Run, &spec).expect("ids")
 }
 
-/// A run that has an heir with or without a ticket; returns both.
+/// Makes a run with an heir, with or without the heir's ticket; returns both.
 pub(crate) fn with_heir(state: &StateRoot, ticketed: bool) -> (RunDir, RunDir) {
     let (old, heir) = (ticket(state), ticket(state));
     let dir = state.make_run(old.run_id.clone()).expect("a directory");

@@ -1,19 +1,19 @@
-//! Frames over a local connection, driven by polling: buffered on both sides, so that nobody waits for anybody unless they
-//! say so.
+//! Frames over a local connection, driven by polling. Both directions are buffered, so only the calls with a timeout
+//! block.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
 use tenure_core::wire::{self, BadFrame, Connection, Holder, KeeperMessage, KeeperRequest, Role};
-use tenure_os::poll::{self, Awaited, Interest};
+use tenure_os::poll::{self, Interest, Pollable};
 use tenure_os::socket::{Conn, Got};
 use tenure_os::stdio::PassedInput;
 use tenure_os::{clock, terminal};
 
 const READ_AT_ONCE: usize = 16 << 10;
-/// How often that is done before somebody else's turn comes.
-const MOST_READS: usize = 64;
+/// Maximum number of reads before another connection's turn comes.
+const MAX_READS: usize = 64;
 
 /// One end of a connection that carries frames.
 #[derive(Debug)]
@@ -23,72 +23,72 @@ pub struct Frames {
     ended: bool,
 }
 
-/// A connection that is of no more use.
+/// Why a connection can no longer be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub enum ConnectionError {
     /// The other side is gone.
     #[error("the other side closed the connection")]
     Closed,
     /// The other side did not answer in time.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// The other side sent something else than frames.
+    /// The other side sent bytes that are no frame.
     #[error(transparent)]
     Frame(#[from] BadFrame),
-    /// The system failed us.
+    /// The system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Frames {
-    /// Frames over this connection.
+    /// Wraps a connection.
     pub fn new(conn: Conn) -> Self {
         Self::resume(conn, Vec::new())
     }
 
-    /// Frames over a connection of which these bytes were read already.
+    /// Wraps a connection of which these bytes were already read.
     pub fn resume(conn: Conn, incoming: Vec<u8>) -> Self {
         Self { conn, connection: Connection::resume(incoming), ended: false }
     }
 
-    /// Whether a whole frame was read, or something that is none.
+    /// Returns true if a whole frame, or a malformed one, was read.
     pub fn has_frame(&self) -> bool {
         self.connection.has_frame()
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub fn conn(&self) -> &Conn {
         &self.conn
     }
 
-    /// Whether the other side is gone. What it said before may still be unread.
+    /// Returns true if the other side is gone. Its last frames may still be unread.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Nothing more is said or heard on this connection.
+    /// Stops sending and receiving on this connection.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// What to wait for on this connection.
+    /// Returns the events to poll for on this connection.
     pub fn interest(&self) -> Interest<'_> {
         Interest { on: self.conn.waitable(), read: !self.ended, write: self.pending() }
     }
 
-    /// Whether something waits to be sent.
+    /// Returns true if bytes are queued for sending.
     pub fn pending(&self) -> bool {
         self.unsent() > 0
     }
 
-    /// How much waits to be sent.
+    /// Returns the number of bytes queued for sending.
     pub fn unsent(&self) -> usize {
         self.connection.unsent().len()
     }
 
-    /// Reads what is there now, or much of it: a side that never stops writing does not hold us up.
+    /// Reads the available bytes, up to a limit: a peer that never stops writing must not hold us up.
     pub fn fill(&mut self) {
-        for _ in 0..MOST_READS {
+        for _ in 0..MAX_READS {
             if self.ended {
                 return;
             }
@@ -105,43 +105,46 @@ impl Frames {
         }
     }
 
-    /// The next whole frame that was read.
+    /// Returns the next whole frame that was read.
     pub fn next_frame<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, BadFrame> {
         self.connection.next_frame()
     }
 
-    /// Sends a frame as far as it goes now; the rest waits.
+    /// Sends a frame without blocking; the rest is queued.
     pub fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) {
         self.connection.push(head, body);
         self.flush();
     }
 
-    /// Sends what waits, as far as it goes now.
+    /// Sends queued bytes without blocking.
     pub fn flush(&mut self) {
         while self.pending() {
             match self.conn.write(self.connection.unsent()) {
                 Ok(0) => return,
                 Ok(n) => self.connection.sent(n),
-                // What was said to us before is still to be read, up to its end.
+                // Frames that were received before are still to be read.
                 Err(_) => self.connection.drop_unsent(),
             }
         }
     }
 
-    /// Waits for the next frame and for what is still to be sent.
-    pub fn receive<T: DeserializeOwned>(&mut self, patience: Duration) -> Result<(T, Vec<u8>), Broken> {
-        let deadline = clock::awake() + patience;
+    /// Waits for the next frame, and sends queued bytes meanwhile.
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<(T, Vec<u8>), ConnectionError> {
+        let deadline = clock::awake() + timeout;
         loop {
             self.flush();
             if let Some(frame) = self.next_frame()? {
                 return Ok(frame);
             }
             if self.ended {
-                return Err(Broken::Closed);
+                return Err(ConnectionError::Closed);
             }
             let left = deadline.saturating_sub(clock::awake());
             if left.is_zero() {
-                return Err(Broken::TimedOut(patience));
+                return Err(ConnectionError::TimedOut(timeout));
             }
             poll::wait(&[self.interest()], Some(left))?;
             self.fill();
@@ -149,9 +152,9 @@ impl Frames {
     }
 
     /// Passes our standard input to the keeper, with the first frame on this connection.
-    pub fn pass_stdin(&mut self, patience: Duration) -> io::Result<()> {
+    pub fn pass_stdin(&mut self, timeout: Duration) -> io::Result<()> {
         let frame = wire::encode(&KeeperRequest::Stdin { offset: 0, eof: false }, &[]);
-        let deadline = clock::awake() + patience;
+        let deadline = clock::awake() + timeout;
         loop {
             let sent = self.conn.write_with_input(&frame, terminal::stdin())?;
             if sent > 0 {
@@ -168,8 +171,8 @@ impl Frames {
     }
 
     /// Waits for the standard input that the other side passes with its first frame.
-    pub fn take_stdin(&mut self, patience: Duration) -> Result<PassedInput, Broken> {
-        let deadline = clock::awake() + patience;
+    pub fn take_stdin(&mut self, timeout: Duration) -> Result<PassedInput, ConnectionError> {
+        let deadline = clock::awake() + timeout;
         let mut input = None;
         loop {
             let mut bytes = [0; 256];
@@ -177,11 +180,11 @@ impl Frames {
             input = passed.or(input);
             match got {
                 Got::Bytes(n) => self.connection.incoming().extend_from_slice(&bytes[..n]),
-                Got::End => return Err(Broken::Closed),
+                Got::End => return Err(ConnectionError::Closed),
                 Got::Nothing => {
                     let left = deadline.saturating_sub(clock::awake());
                     if left.is_zero() {
-                        return Err(Broken::TimedOut(patience));
+                        return Err(ConnectionError::TimedOut(timeout));
                     }
                     poll::wait(&[self.interest()], Some(left))?;
                 }
@@ -193,47 +196,47 @@ impl Frames {
         }
     }
 
-    /// Says hello to a keeper in the newest version that both speak, and returns its answer: a keeper that is
-    /// older than this program refuses what it does not know, and listens on.
-    pub fn hello(&mut self, role: Role, patience: Duration) -> Result<KeeperMessage, Broken> {
-        self.hello_as(role, None, patience)
+    /// Says hello to a keeper in the newest version that both sides speak, and returns its response. A keeper older
+    /// than this program refuses a version that it does not know, and keeps listening.
+    pub fn hello(&mut self, role: Role, timeout: Duration) -> Result<KeeperMessage, ConnectionError> {
+        self.hello_as(role, None, timeout)
     }
 
-    /// Says hello as [`Self::hello`] does, and names the daemon that asks to hold the run.
+    /// Says hello like [`Self::hello`], and names the daemon that wants to hold the run.
     pub fn hello_as(
         &mut self,
         role: Role,
         holder: Option<&Holder>,
-        patience: Duration,
-    ) -> Result<KeeperMessage, Broken> {
+        timeout: Duration,
+    ) -> Result<KeeperMessage, ConnectionError> {
         loop {
             self.send(&self.connection.hello(role, holder.cloned()), &[]);
-            let (answer, _) = self.receive(patience)?;
+            let (answer, _) = self.receive(timeout)?;
             if !self.connection.steps_down(&answer) {
                 return Ok(answer);
             }
         }
     }
 
-    /// Whether the other side knows what this asks; a keeper that does not would cut us off.
+    /// Returns true if the other side knows this request; an older keeper would disconnect us.
     pub fn understands(&self, ask: &KeeperRequest) -> bool {
         self.connection.understands(ask)
     }
 
-    /// Waits until everything is sent.
-    pub fn send_all(&mut self, patience: Duration) -> Result<(), Broken> {
-        let deadline = clock::awake() + patience;
+    /// Waits until all queued bytes are sent.
+    pub fn send_all(&mut self, timeout: Duration) -> Result<(), ConnectionError> {
+        let deadline = clock::awake() + timeout;
         loop {
             self.flush();
             if self.ended {
-                return Err(Broken::Closed);
+                return Err(ConnectionError::Closed);
             }
             if !self.pending() {
                 return Ok(());
             }
             let left = deadline.saturating_sub(clock::awake());
             if left.is_zero() {
-                return Err(Broken::TimedOut(patience));
+                return Err(ConnectionError::TimedOut(timeout));
             }
             poll::wait(&[Interest { read: false, ..self.interest() }], Some(left))?;
         }
@@ -245,15 +248,15 @@ mod tests {
     use super::*;
     use tenure_core::ids::RunId;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn a_keeper_of_the_first_version_is_spoken_to_in_that() {
+    fn hello_falls_back_to_the_first_version() {
         let (mine, theirs) = Conn::pair().expect("a connection");
         let keeper = std::thread::spawn(move || {
             let mut frames = Frames::new(theirs);
             loop {
-                match frames.receive::<KeeperRequest>(PATIENCE).expect("hello").0 {
+                match frames.receive::<KeeperRequest>(TEST_TIMEOUT).expect("hello").0 {
                     KeeperRequest::Hello { version: 1, role: Role::Viewer, .. } => {
                         let run_id = RunId::from_random([1; 12]);
                         return frames
@@ -264,7 +267,7 @@ mod tests {
                 }
             }
         });
-        let answer = Frames::new(mine).hello(Role::Viewer, PATIENCE).expect("an answer");
+        let answer = Frames::new(mine).hello(Role::Viewer, TEST_TIMEOUT).expect("an answer");
         assert!(matches!(answer, KeeperMessage::Welcome { version: 1, .. }), "{answer:?}");
         keeper.join().expect("the keeper");
     }

@@ -1,33 +1,33 @@
-//! One keeper: the parent of one run's root for its whole life. A single thread around a single wait: what it
-//! sees goes to [`Watch`], which decides; what that says is done here.
+//! A keeper: the parent of one run's root for its whole life. It is a single thread around a single poll: it reports
+//! what it sees to [`Watch`], which decides, and carries out the step that `Watch` returns.
 
-mod begin;
-mod diary;
-mod door;
-mod finish;
-mod heir;
-mod inlet;
-mod outlet;
+mod accept;
+mod handover;
+mod journal_entries;
 mod peers;
+mod shutdown;
+mod startup;
+mod stdin;
+mod stdout;
 mod stop;
 
 use crate::journal::Journal;
 use crate::rundir::MOST_NAMED;
 use crate::rundir::RunDir;
-use heir::Heir;
-use inlet::Inlet;
-use outlet::Outlet;
+use handover::Heir;
 use peers::Peer;
 use std::io;
 use std::time::Duration;
-use stop::Hunt;
+use stdin::StdinQueue;
+use stdout::OutputCopier;
+use stop::StopRounds;
 use tenure_core::ending::{Exit, Termination};
 use tenure_core::identity::Identity;
 use tenure_core::ids::NurseryId;
 use tenure_core::output::Stream;
 use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
-use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
+use tenure_core::watch::{LeftBehind, Sighting, Step, Usage, Watch};
 use tenure_core::wire::{self, KeeperMessage, Launch};
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
@@ -42,64 +42,64 @@ use tenure_os::socket::{Conn, Listener};
 use tenure_os::spawn::{Outcome, Plan, Report};
 use tenure_os::{clock, pause, reaper, tree};
 
-/// How long the dead are buried between two looks at everything else.
-const BURIAL: Duration = Duration::from_millis(100);
-/// How many looks for one who was missed are too few to be sure.
-const FEW_LOOKS: u32 = 5;
+/// Maximum time for reaping before everything else gets its turn.
+const REAP_BUDGET: Duration = Duration::from_millis(100);
+/// Minimum number of listings before a list counts as complete.
+const MIN_LISTINGS: u32 = 5;
 
-/// So many dead at once are more than a command's work leaves.
-const MANY: usize = 64;
+/// A batch of more dead processes than this is a fork bomb.
+const FORK_BOMB_DEAD: usize = 64;
 
-/// Time between two looks whether the run's directory is still there, while no daemon looks after the state root.
+/// Time between two checks that the run's directory still exists, while no daemon watches the state root.
 const DIRECTORY_CHECK: Duration = Duration::from_secs(5);
 
-/// A run, held.
+/// A keeper and its run.
 struct Keeper {
     dir: RunDir,
     ticket: Ticket,
     note: KeeperNote,
     /// The lease's fencing number, as the last holder had it.
     epoch: u64,
-    /// Held until death: a free lock means a dead keeper.
+    /// Held until the keeper dies: a free lock means a dead keeper.
     _lock: Lock,
     watch: Watch,
     root: RootState,
     /// The run's session; for a run that was forked here, also the root's pid and group.
     session: i32,
     enclosure: Option<Enclosure>,
-    /// What its processes carry in their environment.
+    /// The environment entry that marks the run's processes.
     mark: Box<[u8]>,
     /// Present until the command executes or fails to.
     start: Option<(Plan, Report)>,
-    outlet: Outlet,
-    inlet: Inlet,
+    output: OutputCopier,
+    stdin: StdinQueue,
     peers: Vec<Peer>,
     listener: Option<Listener>,
-    /// When to look again for who has connected, after that failed.
-    door_opens_at: Option<Duration>,
-    /// When to look whether the directory was deleted; `None` while a daemon holds the run.
+    /// The time to accept connections again after a failure.
+    accept_again_at: Option<Duration>,
+    /// The time of the next check that the directory exists; `None` while a daemon holds the run.
     check_directory_at: Option<Duration>,
     signals: Signals,
-    hunt: Option<Hunt>,
-    /// Who was seen before a signal could end their parents, where they would be lost with those.
-    known: Vec<Identity>,
+    stop_rounds: Option<StopRounds>,
+    /// Processes that were listed before a signal could kill their parents, after which nothing leads to them.
+    seen_members: Vec<Identity>,
     journal: Journal,
     ending_space: Option<Reserved>,
-    /// Whether somebody may be left who cannot be named.
-    unsure: bool,
-    /// Set once the tree is gone and only the rest of the output is awaited.
+    /// True if a process that cannot be named may be left.
+    may_have_unlisted: bool,
+    /// Set once the tree is gone and only the rest of the output is read.
     draining: Option<Draining>,
-    /// Whether neither the disk nor a holder took the ending, of this run or of the one that it came from.
+    /// True if neither the disk nor a holder took the ending, of this run or of the run that it came from.
     unrecorded: bool,
 }
 
-/// The root, from its fork until its number is given back.
+/// The root, from its fork until its pid is given back.
 enum RootState {
-    /// Forked, and not seen to have ended.
+    /// Forked, and not seen to have exited.
     Alive(Root),
-    /// Ended, but unreaped, so that its group's number stays ours.
-    Held(Root),
-    /// Reaped: its number may be anybody's.
+    /// Exited, but not reaped, so that its group's number cannot be reused.
+    Unreaped(Root),
+    /// Reaped: its pid may belong to another process.
     Reaped,
 }
 
@@ -108,23 +108,23 @@ struct Draining {
     until: Duration,
 }
 
-/// How a keeper leaves whose ending is written, or with the holder. Not with zero: where whoever ends a process chooses its
-/// code, that is what many choose.
-pub(crate) const DONE: u8 = 64;
-/// How one leaves whose run has ended, but nobody took the ending.
-pub(crate) const UNRECORDED: u8 = 65;
+/// Exit code of a keeper whose ending is on disk or with the holder. It is not zero, because code that kills a
+/// process often chooses zero.
+pub(crate) const EXIT_DONE: u8 = 64;
+/// Exit code of a keeper whose ending could not be recorded.
+pub(crate) const EXIT_UNRECORDED: u8 = 65;
 
-/// What a keeper does that was started and not forked: its errand says what it is to keep. Returns its exit code.
+/// Runs a keeper that was started instead of forked: the launch message says which run. Returns its exit code.
 pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
-    let (alone, letter, conns) = fork::errand()?;
-    let decoded = wire::decode::<Launch>(&letter).map_err(io::Error::other)?;
-    let (launch, body, _) = decoded.ok_or_else(|| io::Error::other("a keeper got half a letter"))?;
+    let (alone, message, conns) = fork::errand()?;
+    let decoded = wire::decode::<Launch>(&message).map_err(io::Error::other)?;
+    let (launch, body, _) = decoded.ok_or_else(|| io::Error::other("the launch message is truncated"))?;
     let body = body.to_vec();
-    drop(letter); // a keeper holds no environment
+    drop(message); // a keeper holds no environment
     Ok(main(&alone, nursery, &launch, body, conns))
 }
 
-/// What a keeper does; returns its exit code.
+/// Runs a keeper; returns its exit code.
 pub(crate) fn main(
     alone: &Alone,
     nursery: &NurseryId,
@@ -132,23 +132,23 @@ pub(crate) fn main(
     body: Vec<u8>,
     conns: Vec<Conn>,
 ) -> u8 {
-    match begin::begin(alone, nursery, launch, body, conns) {
+    match startup::start(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
-        // There is nothing to keep, and whoever asked was told.
-        Ok(None) => DONE,
+        // There is no run to keep, and the callers know why.
+        Ok(None) => EXIT_DONE,
         Err(error) => {
-            complain(format_args!("a keeper for {} could not begin: {error}", launch.directory));
+            complain(format_args!("the keeper for {} could not start: {error}", launch.directory));
             1
         }
     }
 }
 
-/// Keeps a run until its end, and then the one that its declared daemons became.
+/// Keeps a run until its end, and then the heir of its declared daemons.
 fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         match keeper.serve() {
-            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { DONE },
-            Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
+            Ok(None) => return if keeper.unrecorded { EXIT_UNRECORDED } else { EXIT_DONE },
+            Ok(Some(heir)) => *keeper = keeper.become_keeper_of(heir),
             Err(error) => {
                 complain(format_args!("the keeper of run {} failed: {error}", keeper.dir.id()));
                 return 1;
@@ -158,7 +158,7 @@ fn keep(mut keeper: Box<Keeper>) -> u8 {
 }
 
 impl Keeper {
-    /// Until the ending is written, or could not be. Returns the run that takes over what is left, if that was allowed.
+    /// Runs until the ending is written or could not be. Returns the heir, if escapees may live on.
     fn serve(&mut self) -> io::Result<Option<Heir>> {
         loop {
             let awaited = self.awaited();
@@ -166,75 +166,79 @@ impl Keeper {
             let ready = poll::wait(&interests, self.timeout())?;
             for (what, ready) in awaited.into_iter().zip(ready) {
                 if ready != Ready::default() {
-                    self.attend(what, ready);
+                    self.handle(what, ready);
                 }
             }
-            self.part();
-            self.open_door();
+            self.drop_closed_peers();
+            self.resume_accepting();
             self.check_directory();
-            if self.is_held_up() {
-                self.put_off_giving_up();
-                // The command is silent because it is not read.
-                self.see(Seen::Output);
+            if self.is_paused() {
+                self.extend_drain();
+                // The command is silent because nobody reads it.
+                self.see(Sighting::Output);
             }
-            self.see(Seen::Tick);
-            self.go_on_hunting();
-            self.outlet.rest();
+            self.see(Sighting::Tick);
+            self.run_stop_round();
+            self.output.trim_memory();
             self.write_journal();
-            self.tell_growth();
+            self.send_growth();
             if self.drained() {
                 return Ok(self.finish());
             }
         }
     }
 
-    /// Everything there is to wait for now.
-    fn awaited(&self) -> Vec<What> {
-        let mut awaited = vec![What::Signals];
-        awaited.extend(self.start.is_some().then_some(What::Report));
-        awaited.extend(self.lets_in().then_some(What::Listener));
-        awaited.extend(self.readable().map(What::Output));
-        awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
-        awaited.extend((0..self.peers.len()).map(What::Peer));
+    /// Returns the event sources to poll now.
+    fn awaited(&self) -> Vec<EventSource> {
+        let mut awaited = vec![EventSource::Signals];
+        awaited.extend(self.start.is_some().then_some(EventSource::Report));
+        awaited.extend(self.is_accepting().then_some(EventSource::Listener));
+        awaited.extend(self.readable().map(EventSource::Output));
+        awaited.extend(self.stdin.wants_to_write().then_some(EventSource::Input));
+        awaited.extend((0..self.peers.len()).map(EventSource::Peer));
         awaited
     }
 
-    fn interest(&self, what: What) -> Interest<'_> {
+    fn interest(&self, what: EventSource) -> Interest<'_> {
         match what {
-            What::Signals => Interest::reading(&self.signals),
-            What::Report => Interest::reading(&self.start.as_ref().expect("awaited only while starting").1),
-            What::Listener => {
+            EventSource::Signals => Interest::reading(&self.signals),
+            EventSource::Report => {
+                Interest::reading(&self.start.as_ref().expect("awaited only while starting").1)
+            }
+            EventSource::Listener => {
                 Interest::reading(self.listener.as_ref().expect("awaited only while there is one"))
             }
-            What::Output(stream) => Interest { on: self.outlet.waitable(stream), read: true, write: false },
-            What::Input => Interest { on: self.inlet.waitable(), read: false, write: true },
-            What::Peer(at) => self.peers[at].frames.interest(),
+            EventSource::Output(stream) => {
+                Interest { on: self.output.waitable(stream), read: true, write: false }
+            }
+            EventSource::Input => Interest { on: self.stdin.waitable(), read: false, write: true },
+            EventSource::Peer(at) => self.peers[at].frames.interest(),
         }
     }
 
-    fn attend(&mut self, what: What, ready: Ready) {
+    fn handle(&mut self, what: EventSource, ready: Ready) {
         match what {
-            What::Signals => self.take_signals(),
-            What::Report => self.read_report(),
-            What::Listener => self.accept(),
-            What::Output(stream) => self.read_output(stream),
-            What::Input => self.write_input(),
-            What::Peer(at) => self.hear(at, ready),
+            EventSource::Signals => self.take_signals(),
+            EventSource::Report => self.read_start_report(),
+            EventSource::Listener => self.accept(),
+            EventSource::Output(stream) => self.read_output(stream),
+            EventSource::Input => self.write_input(),
+            EventSource::Peer(at) => self.serve_peer(at, ready),
         }
     }
 
     fn timeout(&self) -> Option<Duration> {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
-        let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
+        let stop_round = self.stop_rounds.as_ref().map(|rounds| rounds.again_at);
         let ours = [
-            self.outlet.wake_at(),
+            self.output.wake_at(),
             self.journal.wake_at(),
-            self.door_opens_at,
+            self.accept_again_at,
             self.hands_over_at(),
             self.check_directory_at,
         ];
-        [self.watch.wake_at(), draining, hunting]
+        [self.watch.wake_at(), draining, stop_round]
             .into_iter()
             .chain(ours)
             .flatten()
@@ -242,8 +246,8 @@ impl Keeper {
             .map(|at| at.saturating_sub(now))
     }
 
-    /// Ends a run whose directory was deleted while no daemon holds it: nobody could find or end it later. A daemon looks
-    /// after the state root itself.
+    /// Ends a run whose directory was deleted while no daemon holds it: nobody could find or end the run later. A
+    /// daemon checks the state root itself.
     fn check_directory(&mut self) {
         if self.has_holder() || self.state() >= State::Exiting {
             self.check_directory_at = None;
@@ -252,7 +256,7 @@ impl Keeper {
         let now = clock::awake();
         match self.check_directory_at {
             Some(at) if now < at => {}
-            Some(_) if self.dir.is_deleted() => self.see(Seen::DirectoryDeleted),
+            Some(_) if self.dir.is_deleted() => self.see(Sighting::DirectoryDeleted),
             Some(_) | None => self.check_directory_at = Some(now + DIRECTORY_CHECK),
         }
     }
@@ -263,46 +267,46 @@ impl Keeper {
             if signal == signals::CHILD {
                 child = true;
             } else {
-                self.see(Seen::Told);
+                self.see(Sighting::Terminated);
             }
         }
         if child {
-            self.mind_children();
+            self.check_children();
         }
     }
 
-    /// Reaps whoever came back to us and died, and sees whether the root has ended.
-    fn mind_children(&mut self) {
-        self.bury();
+    /// Reaps dead children, and checks whether the root has exited and the run is empty.
+    fn check_children(&mut self) {
+        self.reap();
         if let RootState::Alive(root) = &self.root
             && let Some(exit) = root.exit()
         {
-            // A command that ended at once was executed first; its report is waiting to be read.
-            self.read_report();
+            // Even a command that exited at once was executed first: read its report before its exit.
+            self.read_start_report();
             self.root_ended(exit);
         }
-        self.notice_emptiness();
+        self.check_empty();
     }
 
-    /// Reaps the dead, so that a list of the living is short. Bounded: a bomb's dead may come faster than they
-    /// are buried, and the living are to be dealt with.
-    fn bury(&self) {
-        let buried = reaper::reap(self.kept(), clock::awake() + BURIAL).len();
-        if buried > MANY {
-            // They die faster than we look, and each unburied one holds a pid that the machine has few of.
+    /// Reaps the dead, so that lists of the living are short. The time is bounded: a fork bomb's processes can die
+    /// faster than they are reaped, and the living come first.
+    fn reap(&self) {
+        let reaped = reaper::reap(self.unreaped_child(), clock::awake() + REAP_BUDGET).len();
+        if reaped > FORK_BOMB_DEAD {
+            // They die faster than we look, and each zombie uses up a pid.
             tree::hurry();
         }
     }
 
-    /// Whether nobody is left but the child that stays unreaped.
+    /// Returns true if no process is left but the unreaped root.
     fn is_bare(&self) -> bool {
-        tree::is_bare(self.kept(), &self.kin())
+        tree::is_bare(self.unreaped_child(), &self.kin())
     }
 
-    /// By what the run's processes are known.
+    /// Returns the marks that identify the run's processes.
     fn kin(&self) -> Kin<'_> {
         let root = match &self.root {
-            RootState::Alive(root) | RootState::Held(root) => Some(root.identity()),
+            RootState::Alive(root) | RootState::Unreaped(root) => Some(root.identity()),
             RootState::Reaped => None,
         };
         Kin {
@@ -310,14 +314,14 @@ impl Keeper {
             root,
             mark: Some(&self.mark),
             since_ms: self.ticket.created_at_ms,
-            known: &self.known,
+            known: &self.seen_members,
         }
     }
 
-    /// The child that stays unreaped: the root, whose number pins its group.
-    fn kept(&self) -> Option<i32> {
+    /// Returns the pid of the child that must stay unreaped: the root, whose pid pins its group.
+    fn unreaped_child(&self) -> Option<i32> {
         match &self.root {
-            RootState::Alive(root) | RootState::Held(root) => Some(root.pid()),
+            RootState::Alive(root) | RootState::Unreaped(root) => Some(root.pid()),
             RootState::Reaped => None,
         }
     }
@@ -327,30 +331,31 @@ impl Keeper {
         let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else {
             return;
         };
-        self.root = RootState::Held(root);
-        let left = left_behind(&self.outlived(), self.session);
+        self.root = RootState::Unreaped(root);
+        let left = split_leftovers(&self.list_leftovers(), self.session);
         if self.watch.cause().is_none() {
             self.note_left(&left);
         }
-        self.see(Seen::RootExited { exit, left });
+        self.see(Sighting::RootExited { exit, left });
     }
 
-    /// Who is alive beside the root. Somebody who forks and ends all the time may be missed by one look, so as
-    /// long as nobody was found and somebody is there, the look is repeated. Time in which we stood still is no look.
-    fn outlived(&self) -> Vec<tree::Member> {
-        let until = clock::awake() + BURIAL;
-        let mut looks = 0;
+    /// Lists the live processes beside the root. One listing can miss a process that forks and exits all the time. So
+    /// it is repeated while nothing was found although something is there. Time in which the machine stood still does
+    /// not count.
+    fn list_leftovers(&self) -> Vec<tree::Member> {
+        let until = clock::awake() + REAP_BUDGET;
+        let mut listings = 0;
         loop {
             let living = self.living();
-            looks += 1;
-            if !living.is_empty() || self.is_bare() || (looks > FEW_LOOKS && clock::awake() > until) {
+            listings += 1;
+            if !living.is_empty() || self.is_bare() || (listings > MIN_LISTINGS && clock::awake() > until) {
                 return living;
             }
-            self.bury();
+            self.reap();
         }
     }
 
-    fn read_report(&mut self) {
+    fn read_start_report(&mut self) {
         let Some((plan, report)) = &self.start else { return };
         match report.read(plan) {
             Outcome::Pending => {}
@@ -359,42 +364,42 @@ impl Keeper {
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
                 self.note_start();
-                self.see(Seen::Started);
-                self.tell_leaving();
+                self.see(Sighting::Started);
+                self.send_leaving();
             }
             Outcome::Failed(error) => {
                 self.start = None;
                 self.peers
                     .iter_mut()
-                    .for_each(|peer| peer.tell(&KeeperMessage::NotStarted { error: error.clone() }));
-                self.see(Seen::NotStarted(error));
+                    .for_each(|peer| peer.send(&KeeperMessage::NotStarted { error: error.clone() }));
+                self.see(Sighting::NotStarted(error));
             }
         }
     }
 
-    /// Tells the decider what was seen, and does what it says until there is nothing more to do.
-    fn see(&mut self, seen: Seen) {
+    /// Reports a sighting to the decider, and carries out its steps until none is due.
+    fn see(&mut self, seen: Sighting) {
         let mut next = Some(seen);
         while let Some(seen) = next.take() {
             let before = self.state();
             let due = self.watch.see(seen, clock::awake());
             if before != self.state() {
                 self.note_exiting();
-                self.tell_leaving();
+                self.send_leaving();
             }
             next = match due {
-                Do::Nothing => None,
-                Do::Sample => Some(Seen::Sampled(self.sample())),
-                Do::Look => Some(Seen::Alive(self.give_up())),
-                Do::Term(whom) => {
-                    self.term(whom);
+                Step::Nothing => None,
+                Step::Sample => Some(Sighting::Sampled(self.sample())),
+                Step::ListSurvivors => Some(Sighting::Alive(self.give_up())),
+                Step::Term(scope) => {
+                    self.term(scope);
                     None
                 }
-                Do::Kill(whom) => {
-                    self.kill(whom);
+                Step::Kill(scope) => {
+                    self.kill(scope);
                     None
                 }
-                Do::Finish(termination) => {
+                Step::Finish(termination) => {
                     self.start_draining(*termination);
                     None
                 }
@@ -407,7 +412,7 @@ impl Keeper {
         Usage { cpu: used.cpu, io_bytes: used.io_bytes }
     }
 
-    /// Up to where every foreground caller has taken the output; `None` if there is no such caller.
+    /// Returns the offset up to which every foreground caller has read the output; `None` without such a caller.
     fn taken(&self) -> Option<u64> {
         self.peers.iter().filter_map(Peer::required_from).min()
     }
@@ -417,9 +422,9 @@ impl Keeper {
     }
 }
 
-/// What a keeper waits for.
+/// The sources of events that a keeper polls.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum EventSource {
     Signals,
     Report,
     Listener,
@@ -428,12 +433,12 @@ enum What {
     Peer(usize),
 }
 
-/// Who outlived the root: those of its session, and those outside of it.
-fn left_behind(living: &[tree::Member], session: i32) -> Left {
+/// Splits the processes that outlived the root into those of its session and those outside it.
+fn split_leftovers(living: &[tree::Member], session: i32) -> LeftBehind {
     let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.is_of(session));
     let named =
         |members: Vec<&tree::Member>| members.into_iter().take(MOST_NAMED).map(tree::Member::note).collect();
-    Left {
+    LeftBehind {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
         leftover_processes: named(inside),
         escapees: named(outside),

@@ -1,6 +1,6 @@
-//! Having a run kept: a nursery is started once, and each launch makes a run's directory, writes its ticket and
-//! asks the nursery for a keeper. The keeper's first connection is made before it is, so that the death of
-//! either side shows at once, whenever it comes.
+//! The client side of a launch. A nursery is started once; each launch makes a run's directory, writes its ticket and
+//! requests a keeper from the nursery. The keeper's first connection is made before the keeper, so each side sees at
+//! once when the other dies.
 
 use crate::frames::Frames;
 use crate::rundir::RunDir;
@@ -16,33 +16,35 @@ use tenure_core::redact;
 use tenure_core::session::Backend;
 use tenure_core::spec::{RunOptions, Spec};
 use tenure_core::wire::{self, Launch, Role};
-use tenure_os::poll::{self, Awaited, Interest, Waitable};
+use tenure_os::poll::{self, Interest, Pollable, Waitable};
 use tenure_os::socket::{Conn, Got, Passing};
 use tenure_os::{clock, descriptors, pause, program};
 
-/// A nursery that this process launches runs through. What is waited for on it comes once it is gone: it says nothing.
+/// A nursery that this process launches runs through. It never sends anything, so its connection becomes readable
+/// only when it is gone.
 #[derive(Debug)]
-pub struct Nursery {
+pub struct NurseryHandle {
     passing: Passing,
     id: NurseryId,
     pid: i32,
     instance: InstanceId,
-    /// True if a launch was sent in part: whatever came after it would be taken for its rest.
-    torn: Cell<bool>,
+    /// True if a launch was sent only in part: the nursery would take the next bytes for its rest.
+    is_broken: Cell<bool>,
 }
 
-/// A run that a keeper was asked for.
+/// A run whose keeper was requested.
 #[derive(Debug)]
-pub struct Launched {
-    /// Its directory.
+pub struct LaunchedRun {
+    /// The run's directory.
     pub dir: RunDir,
-    /// Its ticket.
+    /// The run's ticket.
     pub ticket: Ticket,
-    /// The keeper's first connection. It says `Started`, `NotStarted` or `Refused` first.
+    /// The keeper's first connection. Its first message is `Started`, `NotStarted` or `Refused`.
     pub keeper: Frames,
 }
 
-/// A new run's ticket, settled before anything is started, so that a registry can hold it by then (I2).
+/// Makes the ticket of a new run. It is complete before anything is started, so the registry can record it first
+/// (I2).
 pub fn new_ticket(owner: InstanceId, backend: Backend, spec: &Spec) -> io::Result<Ticket> {
     let given = spec.argv.given();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -64,24 +66,24 @@ pub fn new_ticket(owner: InstanceId, backend: Backend, spec: &Spec) -> io::Resul
     })
 }
 
-/// A launch whose run has its directory and ticket, and lacks a keeper.
+/// A launch whose run has a directory and a ticket, but no keeper yet.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedLaunch {
     dir: RunDir,
     frame: Vec<u8>,
     conns: Vec<Conn>,
 }
 
-/// The first half of a launch, which needs no nursery: makes the run's directory and writes its ticket.
+/// Makes the run's directory and writes its ticket: the first half of a launch, which needs no nursery.
 pub fn prepare(
     state: &StateRoot,
     ticket: &Ticket,
     spec: &Spec,
     peers: Vec<(Role, Conn)>,
-) -> io::Result<Prepared> {
-    let body = body(spec, ticket);
+) -> io::Result<PreparedLaunch> {
+    let body = pack_body(spec, ticket);
     if body.len() > wire::MAX_BODY {
-        // The nursery would drop the connection, and be lost.
+        // The nursery would drop the connection, and could launch nothing more.
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "the command and its environment are too long",
@@ -101,14 +103,14 @@ pub fn prepare(
         passes_stdin: spec.passes_stdin,
     };
     let frame = wire::encode(&launch, &body);
-    Ok(Prepared { dir, frame, conns })
+    Ok(PreparedLaunch { dir, frame, conns })
 }
 
 /// Time limit for a nursery to read a launch. It does nothing but fork, so this is for a machine that
 /// swaps.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-impl Nursery {
+impl NurseryHandle {
     /// Starts a nursery from this program's own file.
     pub fn start(state: &StateRoot) -> io::Result<Self> {
         let id = state_root::new_nursery()?;
@@ -123,44 +125,44 @@ impl Nursery {
         Ok(Self::new(conn, id, pid, instance))
     }
 
-    /// A nursery that was started otherwise, at the other end of this connection.
+    /// Wraps a nursery that something else started, at the other end of this connection.
     pub fn new(conn: Conn, id: NurseryId, pid: i32, instance: InstanceId) -> Self {
-        Self { passing: Passing::to(conn, pid), id, pid, instance, torn: Cell::new(false) }
+        Self { passing: Passing::to(conn, pid), id, pid, instance, is_broken: Cell::new(false) }
     }
 
-    /// Its id.
+    /// Returns the nursery's id.
     pub fn id(&self) -> &NurseryId {
         &self.id
     }
 
-    /// Its pid; it is a child of the process that started it.
+    /// Returns the nursery's pid; it is a child of the process that started it.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Returns true if it has left, was killed, or can be asked for nothing more. It says nothing while it lives.
+    /// Returns true if the nursery exited, was killed, or can take no more launches.
     pub fn is_gone(&self) -> bool {
-        self.torn.get() || matches!(self.passing.conn().read(&mut [0]), Ok(Got::End) | Err(_))
+        self.is_broken.get() || matches!(self.passing.conn().read(&mut [0]), Ok(Got::End) | Err(_))
     }
 
-    /// Starts one run of `tenure run` that is nobody's but this process's, which sits on the keeper's first connection. If
-    /// the spec passes standard input, this process has to [pass](Frames::pass_stdin) its own there.
-    pub fn run(&self, state: &StateRoot, spec: &Spec, role: Role) -> io::Result<Launched> {
+    /// Starts a run for `tenure run` that belongs to this process alone, through the keeper's first connection. If
+    /// the spec passes standard input, this process must [pass](Frames::pass_stdin) its own on that connection.
+    pub fn run(&self, state: &StateRoot, spec: &Spec, role: Role) -> io::Result<LaunchedRun> {
         let ticket = new_ticket(self.instance.clone(), Backend::Run, spec)?;
         state.mark_unregistered(&ticket.run_id)?;
         let (mine, theirs) = Conn::pair()?;
-        let dir = self.ask(prepare(state, &ticket, spec, vec![(role, theirs)])?)?;
-        Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
+        let dir = self.request_keeper(prepare(state, &ticket, spec, vec![(role, theirs)])?)?;
+        Ok(LaunchedRun { dir, ticket, keeper: Frames::new(mine) })
     }
 
-    /// The second half of a launch: asks for the keeper. It gets the prepared peers as its first connections; each of them
-    /// is told `Started`, `NotStarted` or `Refused` first, and one that is closed was left without a keeper. A launch
-    /// that fails is the nursery's last: see [`is_gone`](Self::is_gone).
-    pub fn ask(&self, prepared: Prepared) -> io::Result<RunDir> {
-        let Prepared { dir, frame, conns } = prepared;
+    /// Requests the keeper: the second half of a launch. The prepared peers become the keeper's first connections.
+    /// Each of them first receives `Started`, `NotStarted` or `Refused`; a connection that closes before that means
+    /// there is no keeper. After a failed launch the nursery takes no more: see [`is_gone`](Self::is_gone).
+    pub fn request_keeper(&self, prepared: PreparedLaunch) -> io::Result<RunDir> {
+        let PreparedLaunch { dir, frame, conns } = prepared;
         if let Err(error) = self.send(&frame, &conns, clock::awake() + READ_LIMIT) {
-            // The nursery has no whole launch and gets no more of it, so there will be no keeper to say this.
-            let why = format!("the nursery cannot be asked: {error}");
+            // The nursery has no whole launch and will not get one, so no keeper can write this ending.
+            let why = format!("the launch cannot be sent to the nursery: {error}");
             let ending = Ending::never_started(dir.id().clone(), why.clone(), clock::unix_ms());
             dir.write_ending(&ending, None)?;
             return Err(io::Error::new(error.kind(), why));
@@ -168,15 +170,15 @@ impl Nursery {
         Ok(dir)
     }
 
-    /// Sends a whole frame, or nothing more ever.
+    /// Sends a whole frame. After a failure, nothing more is ever sent.
     fn send(&self, frame: &[u8], passed: &[Conn], deadline: Duration) -> io::Result<()> {
-        if self.torn.get() {
-            return Err(io::Error::other("an earlier launch was not taken as a whole"));
+        if self.is_broken.get() {
+            return Err(io::Error::other("an earlier launch was sent only in part"));
         }
-        self.send_all(frame, passed, deadline).inspect_err(|_| self.torn.set(true))
+        self.send_all(frame, passed, deadline).inspect_err(|_| self.is_broken.set(true))
     }
 
-    /// A connection goes with each of the first bytes, and the rest of the frame with the last.
+    /// Sends one connection with each of the first bytes, and the rest of the frame with the last connection.
     fn send_all(&self, frame: &[u8], mut passed: &[Conn], deadline: Duration) -> io::Result<()> {
         let mut sent = 0;
         while sent < frame.len() {
@@ -193,7 +195,10 @@ impl Nursery {
             }
             let left = deadline.saturating_sub(clock::awake());
             if left.is_zero() {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the nursery does not take the launch"));
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the nursery did not read the launch in time",
+                ));
             }
             poll::wait(&[Interest::writing(self.passing.conn())], Some(left))?;
         }
@@ -201,7 +206,7 @@ impl Nursery {
     }
 }
 
-impl Awaited for Nursery {
+impl Pollable for NurseryHandle {
     fn waitable(&self) -> Waitable<'_> {
         self.passing.conn().waitable()
     }
@@ -212,10 +217,10 @@ fn path_text(path: &Path) -> io::Result<String> {
     text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the state root's path is not UTF-8"))
 }
 
-/// The packed working directory, command and environment, which no record keeps.
-fn body(spec: &Spec, ticket: &Ticket) -> Vec<u8> {
+/// Packs the working directory, command and environment, which no record stores.
+fn pack_body(spec: &Spec, ticket: &Ticket) -> Vec<u8> {
     let marks = marks(ticket);
-    // Whoever began the run may be in one itself, and of a session that is not this run's.
+    // The caller may itself be inside a run, of another session.
     let is_mark = |entry: &&Vec<u8>| {
         entry.starts_with(SESSION_KEY.as_bytes()) || marks.iter().any(|mark| names_same(mark, entry))
     };
@@ -223,7 +228,7 @@ fn body(spec: &Spec, ticket: &Ticket) -> Vec<u8> {
     wire::pack(&spec.cwd, spec.argv.words(), env)
 }
 
-/// The entries of its environment that tell a run from any other.
+/// Returns the environment entries that identify the run.
 fn marks(ticket: &Ticket) -> Vec<Vec<u8>> {
     let mut marks = vec![
         format!("{RUN_ID}={}", ticket.run_id).into_bytes(),
@@ -239,7 +244,7 @@ fn marks(ticket: &Ticket) -> Vec<Vec<u8>> {
 const RUN_ID: &str = "TENURE_RUN_ID";
 const SESSION_KEY: &str = "TENURE_SESSION_KEY=";
 
-/// The environment entry that names a lease.
+/// Returns the environment entry that names a lease.
 pub(crate) fn lease_mark(lease: &LeaseId) -> Vec<u8> {
     format!("TENURE_LEASE_ID={lease}").into_bytes()
 }
@@ -256,19 +261,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nursery_that_took_a_part_of_a_launch_is_asked_no_more() {
+    fn a_nursery_that_read_only_part_of_a_launch_gets_no_more() {
         let (conn, theirs) = Conn::pair().expect("a pair");
         let id = state_root::new_nursery().expect("an id");
-        let nursery = Nursery::new(conn, id, 0, InstanceId::from_random([7; 12]));
+        let nursery = NurseryHandle::new(conn, id, 0, InstanceId::from_random([7; 12]));
         let soon = || clock::awake() + Duration::from_secs(5);
         nursery.send(b"whole", &[], soon()).expect("it fits");
         assert!(!nursery.is_gone());
         let error = nursery.send(&vec![0; 8 << 20], &[], clock::awake()).expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(nursery.is_gone(), "its end is open, but of no use");
-        // There is room again; but what came now would be taken for the rest.
+        // There is room again; but the nursery would take new bytes for the rest.
         while matches!(theirs.read(&mut [0; 8 << 10]), Ok(Got::Bytes(_))) {}
-        nursery.send(b"next", &[], soon()).expect_err("it is torn");
+        nursery.send(b"next", &[], soon()).expect_err("it is broken");
         assert_eq!(theirs.read(&mut [0; 9]).expect("a read"), Got::Nothing);
     }
 }

@@ -1,20 +1,21 @@
-//! The processes of a run that outlived its keeper and were ended: all of them are counted, and the first are named.
+//! The leftovers of a run: processes that outlived its keeper and were killed. All of them are counted, and the first
+//! are named.
 
 use crate::journal::Journal;
 use crate::rundir::MOST_NAMED;
 use std::collections::HashSet;
 use tenure_core::ending::{ProcessNote, Termination};
-use tenure_core::journal::What;
+use tenure_core::journal::JournalEvent;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::process::Process;
 
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
-    /// The run's root, which is no leftover.
+    /// The run's root, which does not count.
     root: Option<i32>,
     pids: HashSet<i32>,
     named: Vec<ProcessNote>,
-    /// True if the enclosure was looked at before it was first killed.
+    /// True if the enclosure was listed before it was first killed.
     is_enclosure_known: bool,
 }
 
@@ -30,8 +31,8 @@ impl Leftovers {
         }
     }
 
-    /// Adds those in an enclosure that is about to be killed in one stroke, which leaves nobody to name. Only the first
-    /// call looks: who comes later was forked meanwhile.
+    /// Adds the processes of an enclosure that is about to be killed in one call, after which they have no names.
+    /// Only the first call lists: later processes were forked meanwhile.
     pub(crate) fn add_enclosure(&mut self, enclosure: &Enclosure) {
         if std::mem::replace(&mut self.is_enclosure_known, true) {
             return;
@@ -45,7 +46,7 @@ impl Leftovers {
                 Ok(Some(process)) if process.is_alive() && enclosure.holds(pid) => {
                     self.named.push(process.note());
                 }
-                // It is gone already.
+                // It exited already.
                 _ => drop(self.pids.remove(&pid)),
             }
         }
@@ -64,14 +65,14 @@ impl Leftovers {
         u32::try_from(others).unwrap_or(u32::MAX)
     }
 
-    /// Notes them in the run's journal, if there are any.
+    /// Records the leftovers in the run's journal, if there are any.
     pub(crate) fn note(&self, journal: &mut Journal) {
         if self.count() > 0 {
-            journal.note(What::Leftovers { count: self.count(), processes: self.named.clone() });
+            journal.note(JournalEvent::Leftovers { count: self.count(), processes: self.named.clone() });
         }
     }
 
-    /// Adds them to an ending.
+    /// Adds the leftovers to an ending.
     pub(crate) fn enter(&self, how: Termination) -> Termination {
         Termination { leftovers: self.count(), leftover_processes: self.named.clone(), ..how }
     }

@@ -1,8 +1,8 @@
-//! The processes that hold a run. A **nursery** is executed once and makes keepers; a **keeper** is the parent
-//! of one run's root for its whole life: it makes the pipes or the terminal, starts the root, records it, copies
-//! its output, enforces its limits, ends its tree and writes its ending. Neither knows of sessions or policy.
+//! The processes that hold a run. A **nursery** is executed once and forks keepers. A **keeper** is the parent of one
+//! run's root for its whole life: it makes the pipes or the terminal, starts the root, records it, copies its output,
+//! enforces its limits, stops its tree and writes its ending. Neither knows of sessions or policy.
 //!
-//! `launch` is the other side: what a caller does to have a run kept.
+//! `launch` is the client side: it starts a nursery and requests keepers from it.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

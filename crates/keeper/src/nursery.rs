@@ -1,11 +1,11 @@
-//! The nursery: one thread that forks a keeper for each launch, without executing anything, so that a keeper
-//! costs little. It is the parent of last resort of all that its keepers held: whatever becomes its child
-//! without being a keeper is an orphan of a dead one, so it is ended, and the dead keeper's run gets its ending.
-//! It outlives whoever started it as long as a keeper lives.
+//! The nursery: one thread that forks a keeper for each launch without executing a program, so a keeper costs little.
+//! The nursery is the subreaper of everything below its keepers: a child that is no keeper is the orphan of a dead
+//! keeper. The nursery kills such orphans and writes the ending of the dead keeper's run. As long as a keeper lives,
+//! the nursery outlives the process that started it.
 
 use crate::frames::Frames;
 use crate::keeper;
-use crate::orphaned::by_parent::{self, FallenRun, Unwritten};
+use crate::orphaned::by_parent::{self, FallenRun, UnwrittenEnding};
 use crate::orphaned::{clean_up, close_unkept};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,12 +25,13 @@ use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got, Passing};
 use tenure_os::{descriptors, enclosure, pause, process, program, reaper, tree};
 
-/// How often orphans are looked for while there are any: they die without telling us all.
-const ROUND: Duration = Duration::from_millis(2);
-/// And how often those that nothing could end, and endings that could not be written, are tried again.
-const GIVEN_UP: Duration = Duration::from_secs(1);
+/// Time between two looks for orphans while there are any: not every death of theirs sends us a signal.
+const ORPHAN_POLL: Duration = Duration::from_millis(2);
+/// Time between two attempts to kill the orphans of a stop that was given up, and to write endings that the disk
+/// refused.
+const GIVE_UP_RETRY: Duration = Duration::from_secs(1);
 
-/// A launch fits into one, mostly. Each page that is written here is copied first, since the last keeper has it too.
+/// Size of one read; most launches fit. Each page written here is copied first, because the last keeper shares it.
 const READ_AT_ONCE: usize = 16 << 10;
 
 struct Nursery {
@@ -39,13 +40,13 @@ struct Nursery {
     /// The directory of the nurseries' locks in the state root, held open.
     nurseries: Dir,
     signals: Signals,
-    /// Whoever started us; `None` once it is gone.
+    /// The process that started us; `None` once it is gone.
     client: Option<Client>,
     /// The directory of each living keeper's run.
     keepers: HashMap<i32, String>,
     fallen: Vec<FallenRun>,
-    /// Endings that the disk would not take. Those that are left when the nursery leaves are the daemon's to close.
-    unwritten: Vec<Unwritten>,
+    /// Endings that the disk refused. If some are left when the nursery exits, the daemon closes those runs.
+    unwritten: Vec<UnwrittenEnding>,
 }
 
 /// The connection that launches come on.
@@ -62,7 +63,7 @@ struct LaunchRequest {
     conns: Vec<Conn>,
 }
 
-/// Runs the nursery until its last keeper is gone and nobody can ask for another.
+/// Runs the nursery until its last keeper is gone and no client can request another.
 pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let conn = program::inherited_conn()?;
     descriptors::null_stdio()?;
@@ -79,9 +80,9 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let nurseries = Dir::open(&state.join("nurseries"))?;
     let lock = Lock::take(&nurseries, id.as_str())?;
     if lock.is_none() {
-        return Err(io::Error::other(format!("nursery {id} is running already")));
+        return Err(io::Error::other(format!("nursery {id} is already running")));
     }
-    look_around()?;
+    cache_facts()?;
     let client =
         Client { passing: Passing::from(conn), connection: Connection::default(), passed: VecDeque::new() };
     let mut nursery = Nursery {
@@ -100,10 +101,10 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     result
 }
 
-/// Looks up what stays the same before the first fork, so that no keeper has to.
-fn look_around() -> io::Result<()> {
+/// Caches facts that never change before the first fork, so that no keeper has to look them up.
+fn cache_facts() -> io::Result<()> {
     process::own()?;
-    enclosure::look_around();
+    enclosure::cache_facts();
     Ok(())
 }
 
@@ -113,20 +114,20 @@ impl Nursery {
         while self.client.is_some() || !self.keepers.is_empty() || orphans || !self.fallen.is_empty() {
             let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.client.as_ref().map(Client::interest));
-            // Orphans without a fallen keeper have outlived a stop that was given up.
+            // Orphans without a fallen keeper survived a stop that was given up.
             let given_up = orphans || !self.unwritten.is_empty();
             let timeout = match (given_up, self.fallen.is_empty()) {
-                (_, false) => Some(ROUND),
-                (true, true) => Some(GIVEN_UP),
+                (_, false) => Some(ORPHAN_POLL),
+                (true, true) => Some(GIVE_UP_RETRY),
                 (false, true) => None,
             };
             let ready = poll::wait(&interests, timeout)?;
-            // Somebody waits for a launch.
+            // First the launch: a client waits for it.
             if ready.get(1).is_some_and(|ready| ready.read) {
-                self.listen();
+                self.read_launches();
             }
-            // Signals to leave are read and dropped: the nursery leaves with its last keeper. Orphans come with
-            // the death of a keeper, which is a signal too.
+            // Signals to exit are read and dropped: the nursery exits with its last keeper. A keeper's death, which
+            // makes orphans, is a signal too.
             let mut signalled = false;
             while self.signals.next().is_some() {
                 signalled = true;
@@ -140,13 +141,13 @@ impl Nursery {
         Ok(())
     }
 
-    /// Takes every ended child off the list: a keeper that fell, or an orphan.
+    /// Handles every child that exited: a keeper, or an orphan.
     fn reap(&mut self) {
         for ended in reaper::reap_now() {
             match self.keepers.remove(&ended.pid) {
-                // It leaves like this only after the ending was written, or its holder took it.
-                Some(_) if ended.exit == Exit::Code(keeper::DONE.into()) => {}
-                Some(directory) if ended.exit == Exit::Code(keeper::UNRECORDED.into()) => {
+                // The exit code of a keeper whose ending is on disk or with its holder.
+                Some(_) if ended.exit == Exit::Code(keeper::EXIT_DONE.into()) => {}
+                Some(directory) if ended.exit == Exit::Code(keeper::EXIT_UNRECORDED.into()) => {
                     self.fallen.extend(FallenRun::read_unrecorded(&self.current_path(&directory)));
                 }
                 Some(directory) => {
@@ -169,20 +170,20 @@ impl Nursery {
         }
     }
 
-    /// Kills whatever came back to us without being a keeper; once nothing is left, the fallen keepers' runs
-    /// get their endings. Returns whether somebody is left.
+    /// Kills all children that are not keepers. Once none is left, writes the endings of the fallen keepers' runs.
+    /// Returns true if a process is left.
     fn stop_round(&mut self) -> bool {
         let keepers: HashSet<i32> = self.keepers.keys().copied().collect();
         if self.fallen.is_empty() && tree::own_children().iter().all(|pid| keepers.contains(pid)) {
             return false;
         }
-        let found = by_parent::find(&keepers, &mut self.fallen);
-        // Whoever was found lost its keeper before that, so it is known from here on whose it was.
+        let found = by_parent::find_orphans(&keepers, &mut self.fallen);
+        // An orphan's keeper died before the orphan was found, so after this reap its run is known.
         self.reap();
-        by_parent::end(found, &keepers, &mut self.fallen, &mut self.unwritten)
+        by_parent::kill_orphans(found, &keepers, &mut self.fallen, &mut self.unwritten)
     }
 
-    fn listen(&mut self) {
+    fn read_launches(&mut self) {
         let Some(mut client) = self.client.take() else { return };
         let mut open = client.read();
         loop {
@@ -190,7 +191,7 @@ impl Nursery {
                 Ok(Some(request)) => self.launch(request),
                 Ok(None) => break,
                 Err(error) => {
-                    complain(format_args!("the nursery's client is cut off: {error}"));
+                    complain(format_args!("the nursery's client is disconnected: {error}"));
                     open = false;
                     break;
                 }
@@ -201,19 +202,19 @@ impl Nursery {
 
     fn launch(&mut self, LaunchRequest { launch, body, conns }: LaunchRequest) {
         pause::point("nursery-before-fork");
-        let born = {
+        let forked = {
             let (alone, id, launch, body) = (&self.alone, &self.id, &launch, Cell::new(body));
             let words = [OsStr::new("keeper"), OsStr::new(id.as_str())];
             let letter = &|| wire::encode(launch, &body.take());
             let errand = Errand { words: &words, letter, conns: &conns, knows_environment: false };
             alone.bear(&errand, |conns| keeper::main(alone, id, launch, body.take(), conns))
         };
-        match born {
+        match forked {
             Ok(pid) => {
                 self.keepers.insert(pid, launch.directory);
             }
             Err(error) => {
-                let why = format!("the nursery cannot make a keeper: {error}");
+                let why = format!("the nursery cannot fork a keeper: {error}");
                 close_unkept(&self.current_path(&launch.directory), &why);
                 for conn in conns {
                     Frames::new(conn).send(&KeeperMessage::Refused { why: why.clone() }, &[]);
@@ -228,7 +229,7 @@ impl Client {
         Interest::reading(self.passing.conn())
     }
 
-    /// Reads what is there; `false` if there will be no more.
+    /// Reads the available bytes; returns false once the connection has ended.
     fn read(&mut self) -> bool {
         loop {
             let passing = &self.passing;
@@ -240,7 +241,7 @@ impl Client {
                 Ok((Got::Bytes(n), passed)) => {
                     self.passed.extend(passed);
                     if n < READ_AT_ONCE {
-                        return true; // should there be more, the next wait says so
+                        return true; // if there is more, the next wait returns at once
                     }
                 }
                 Ok((Got::Nothing, _)) => return true,
@@ -249,13 +250,14 @@ impl Client {
         }
     }
 
-    /// The next whole launch and its keeper's first connections. A client that sends anything else is cut off.
+    /// Returns the next whole launch with its keeper's first connections. A client that sends anything else is
+    /// disconnected.
     fn next_launch(&mut self) -> io::Result<Option<LaunchRequest>> {
         let next = self.connection.next_frame::<Launch>().map_err(io::Error::other)?;
         let Some((launch, body)) = next else { return Ok(None) };
         let count = launch.roles.len();
         if count == 0 || count > self.passed.len() {
-            return Err(io::Error::other("a launch without a connection for each role"));
+            return Err(io::Error::other("the launch has fewer connections than roles"));
         }
         let conns = self.passed.drain(..count).collect();
         Ok(Some(LaunchRequest { launch, body, conns }))

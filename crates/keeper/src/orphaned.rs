@@ -1,6 +1,7 @@
-//! Closing a run that lost its keeper: its processes are ended, and the ending says so. The parent of last resort does it
-//! ([`by_parent`]: the nursery, or a foreground caller that lost the nursery too); without one, the holder of the lease does
-//! ([`by_daemon`]). Endings are made by link, so the first to write one wins and a doubled effort changes nothing (I3).
+//! Closes runs that lost their keeper: kills their processes and writes the ending. The subreaper does it
+//! ([`by_parent`]: the nursery, or a foreground caller whose nursery died too); without one, the holder of the lease
+//! does ([`by_daemon`]). Endings are made by link, so the first writer wins and a second attempt changes nothing
+//! (I3).
 
 pub mod by_daemon;
 pub mod by_parent;
@@ -13,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, Termination};
-use tenure_core::journal::{Proof, What};
+use tenure_core::journal::{JournalEvent, Proof};
 use tenure_core::reconcile::closing::{self, Left, Round};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_os::complaint::complain;
@@ -25,7 +26,7 @@ use tenure_os::{clock, process};
 
 /// The detail of an ending whose keeper was killed.
 const KEEPER_KILLED: &str = "keeper-killed";
-/// The detail of an ending that the keeper saw, but had nobody to give to.
+/// The detail of an ending that the keeper saw, but that neither the disk nor a holder took.
 const UNRECORDED: &str = "ending-unrecorded";
 
 /// The records of a run that lost its keeper.
@@ -33,7 +34,7 @@ const UNRECORDED: &str = "ending-unrecorded";
 struct Records {
     dir: RunDir,
     note: Option<KeeperNote>,
-    /// The boundary that still exists. A keeper that fell before it wrote its note may have made one.
+    /// The boundary that still exists. A keeper that died before it wrote its note may have made one.
     enclosure: Option<Enclosure>,
     /// The environment entry of the run's processes.
     mark: Option<Vec<u8>>,
@@ -62,8 +63,8 @@ impl Records {
         }
     }
 
-    /// Returns the termination of a run of which no more is known than that its keeper is gone. A command executes only
-    /// after there is a note, so without one it never did.
+    /// Returns the termination of a run when only the loss of its keeper is known. A command executes only after the
+    /// note is written, so without a note it never did.
     fn keeper_lost(&self, root_exit: Option<Exit>, detail: &str) -> Termination {
         if self.note.is_none() {
             let why = "the keeper was killed before the command could be started";
@@ -72,8 +73,9 @@ impl Records {
         Termination::new(Reason::OwnerLost, root_exit, Some(detail.to_owned()))
     }
 
-    /// Whether no process can live on unseen where orphans do not come back. Without an enclosure, one that cleared its
-    /// environment may; but a run that never started left none, a job that is gone took all along, and none outlives a boot.
+    /// Returns true if no process can be alive unseen on systems without a subreaper. Without an enclosure, a process
+    /// that cleared its environment may be; but a run that never started left none, the end of a job killed all of
+    /// its processes, and none survives a reboot.
     fn leaves_nobody_unseen(&self) -> bool {
         let Some(note) = &self.note else { return true };
         self.enclosure.is_some()
@@ -83,9 +85,9 @@ impl Records {
 
     /// Removes the files and the boundary that a keeper removes after its ending.
     fn clean_up(&self) {
-        self.dir.unlisten();
+        self.dir.remove_socket();
         if let Some(enclosure) = &self.enclosure {
-            // An occupied group stays for whoever looks later.
+            // An occupied group stays for a later sweep.
             let _ = enclosure.remove();
         }
     }
@@ -101,11 +103,11 @@ struct Closer {
 }
 
 impl Closer {
-    /// Begins to close a run; the journal says why, if the command may have executed.
+    /// Starts closing a run. The journal records why, if the command may have executed.
     fn begin(records: Records, has_executed: bool, cause: Option<Cause>, detail: Option<String>) -> Self {
-        let mut journal = Journal::go_on(&records.dir);
+        let mut journal = Journal::resume(&records.dir);
         if has_executed {
-            journal.note(What::Exiting { cause, exit: None, detail });
+            journal.note(JournalEvent::Exiting { cause, exit: None, detail });
         }
         let leftovers = Leftovers::of(records.note.as_ref().map(|note| note.root.pid));
         Self { records, journal, leftovers, give_up: closing::give_up_at(clock::awake()) }
@@ -116,7 +118,8 @@ impl Closer {
         closing::round(left, clock::awake(), self.give_up)
     }
 
-    /// Kills the enclosure in one stroke, which no fork outruns; a kernel that cannot is served by the lists.
+    /// Kills the enclosure in one call, which no fork outruns. If the kernel cannot do that, the caller's lists do
+    /// the work.
     fn kill_enclosure(&mut self) {
         if let Some(enclosure) = &self.records.enclosure {
             self.leftovers.add_enclosure(enclosure);
@@ -124,18 +127,19 @@ impl Closer {
         }
     }
 
-    /// Records a member that was killed, and named before: a dead process has no executable.
+    /// Records a killed member under the name it had before the kill: a dead process has no executable.
     fn killed(&mut self, member: &Member, named: &ProcessNote, sent: Sent, proof: Proof) {
         self.leftovers.add(named);
         self.journal.signalled_as(member, closing::SIGNAL, sent, proof);
     }
 
-    /// Returns the ending of a run of which nobody is left, or of which `survivors` would not go. The journal is on disk then.
+    /// Returns the ending of a run that is empty, or whose `survivors` could not be killed. The journal is on disk
+    /// then.
     fn end(&mut self, how: Termination, confirmed: bool, survivors: Vec<ProcessNote>) -> Ending {
         self.leftovers.note(&mut self.journal);
         if !survivors.is_empty() {
-            self.journal.note(What::GivenUp);
-            self.journal.note(What::Survivors { processes: survivors.clone() });
+            self.journal.note(JournalEvent::GivenUp);
+            self.journal.note(JournalEvent::Survivors { processes: survivors.clone() });
         }
         let dir = &self.records.dir;
         self.journal.write(dir);
@@ -149,7 +153,7 @@ impl Closer {
     }
 }
 
-/// Returns the indices of these members in the order in which they are killed.
+/// Returns the members' indices in kill order.
 fn kill_order<'a>(members: impl Iterator<Item = &'a Member>) -> Vec<usize> {
     let listed: Vec<(i32, i32)> = members.map(|member| (member.pid(), member.parent())).collect();
     closing::children_first(&listed)
@@ -167,7 +171,7 @@ fn enclosure(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Enclosure> {
     }
 }
 
-/// Closes a run that no keeper could be had for.
+/// Closes a run that got no keeper.
 pub(crate) fn close_unkept(directory: &Path, why: &str) {
     let written = RunDir::open(directory).and_then(|dir| {
         let ending = Ending::never_started(dir.id().clone(), why.to_owned(), clock::unix_ms());
@@ -182,7 +186,7 @@ fn complain_unwritten(run: &dyn std::fmt::Display, error: &io::Error) {
     complain(format_args!("the ending of {run} cannot be written: {error}"));
 }
 
-/// Removes what a keeper that fell after its ending did not come to remove.
+/// Removes files of a keeper that died between its ending and its cleanup.
 pub fn clean_up(directory: &Path) {
     if let Ok(dir) = RunDir::open(directory)
         && matches!(dir.ending(), Ok(Some(_)))

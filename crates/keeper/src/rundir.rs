@@ -1,11 +1,11 @@
-//! One run's directory: its records, its lock, its socket, its output. The records are the truth (I4).
+//! The directory of a run: its records, its lock, its socket, its output. The records are the truth (I4).
 
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::identity::Evidence;
 use tenure_core::ids::RunId;
-use tenure_core::journal::{self, Entry};
+use tenure_core::journal::{self, JournalEntry};
 use tenure_core::output::Totals;
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::run_json::RunView;
@@ -30,36 +30,36 @@ pub(crate) const MOST_NAMED: usize = 32;
 /// Space for an ending with the longest lists of processes that it may have.
 const ENDING_SPACE: usize = 24 << 10;
 
-/// One run's directory.
+/// The directory of a run.
 #[derive(Debug)]
 pub struct RunDir {
     dir: Dir,
     id: RunId,
 }
 
-/// A record that could not be had.
+/// Why a record could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum RecordError {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file is no record.
+    /// The file holds no valid record.
     #[error("{}: {source}", path.display())]
     Bad {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: BadRecord,
     },
-    /// There is no such file, though there must be one.
+    /// A file that must exist does not.
     #[error("{} is missing", path.display())]
     Missing {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }
@@ -77,12 +77,12 @@ impl RunDir {
         Ok(Self { dir: Dir::open(path)?, id })
     }
 
-    /// The run.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// The directory's path.
+    /// Returns the directory's path.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -92,37 +92,38 @@ impl RunDir {
         self.dir.current_path()
     }
 
-    /// Returns true if the directory was deleted since it was opened. One that cannot be looked at is there (I6).
+    /// Returns true if the directory was deleted since it was opened. If that cannot be checked, it counts as present
+    /// (I6).
     pub(crate) fn is_deleted(&self) -> bool {
         self.dir.is_deleted().unwrap_or(false)
     }
 
-    /// Where the output is.
+    /// Returns the output's path.
     pub fn output(&self) -> PathBuf {
         self.dir.path().join(OUTPUT)
     }
 
     /// Returns the output's path for the keeper, which stays valid if the directory is moved.
-    pub(crate) fn lasting_output(&self) -> PathBuf {
+    pub(crate) fn stable_output_path(&self) -> PathBuf {
         self.dir.lasting_path().join(OUTPUT)
     }
 
-    /// Where the last checkpoint of a pty run's screen is, if there is one.
+    /// Returns the path of a pty run's last screen checkpoint, which may not exist.
     pub fn screen(&self) -> PathBuf {
         self.dir.path().join(SCREEN)
     }
 
-    /// Writes what was asked for; before anything is started (I2).
+    /// Writes the ticket, before anything is started (I2).
     pub fn write_ticket(&self, ticket: &Ticket) -> io::Result<()> {
         self.dir.write_new(TICKET, &record::encode(ticket))
     }
 
-    /// Writes the ticket of a run whose launcher died before it had written it, or all of it.
-    pub fn mend_ticket(&self, ticket: &Ticket) -> io::Result<()> {
+    /// Writes the ticket again if its launcher died before it was complete.
+    pub fn repair_ticket(&self, ticket: &Ticket) -> io::Result<()> {
         match self.ticket() {
             Ok(_) => return Ok(()),
-            // An empty file is as good as none, and in the way like any other.
-            Err(Unread::Missing { .. } | Unread::Bad { source: BadRecord::Torn, .. }) => {
+            // An empty file counts as missing, but is in the way.
+            Err(RecordError::Missing { .. } | RecordError::Bad { source: BadRecord::Torn, .. }) => {
                 self.dir.remove(TICKET)?;
             }
             Err(other) => return Err(io::Error::other(other)),
@@ -130,36 +131,36 @@ impl RunDir {
         self.write_ticket(ticket)
     }
 
-    /// What was asked for.
-    pub fn ticket(&self) -> Result<Ticket, Unread> {
-        self.record(TICKET)?.ok_or_else(|| Unread::Missing { path: self.path().join(TICKET) })
+    /// Reads the ticket.
+    pub fn ticket(&self) -> Result<Ticket, RecordError> {
+        self.record(TICKET)?.ok_or_else(|| RecordError::Missing { path: self.path().join(TICKET) })
     }
 
-    /// Who was alive, if a root was ever forked.
-    pub fn note(&self) -> Result<Option<KeeperNote>, Unread> {
+    /// Reads the keeper's note; `None` if no root was ever forked.
+    pub fn note(&self) -> Result<Option<KeeperNote>, RecordError> {
         self.record(KEEPER)
     }
 
-    /// How it ended, if it has.
-    pub fn ending(&self) -> Result<Option<Ending>, Unread> {
+    /// Reads the ending; `None` while there is none.
+    pub fn ending(&self) -> Result<Option<Ending>, RecordError> {
         self.record(ENDING)
     }
 
-    fn record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Unread> {
+    fn record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
         let path = || self.path().join(name);
-        let bytes = self.dir.read(name).map_err(|source| Unread::Io { path: path(), source })?;
+        let bytes = self.dir.read(name).map_err(|source| RecordError::Io { path: path(), source })?;
         match bytes {
             // The keeper's lock file is empty until it has a root to note.
             None => Ok(None),
             Some(bytes) if bytes.is_empty() => Ok(None),
             Some(bytes) => {
-                record::decode(&bytes).map(Some).map_err(|source| Unread::Bad { path: path(), source })
+                record::decode(&bytes).map(Some).map_err(|source| RecordError::Bad { path: path(), source })
             }
         }
     }
 
-    /// What its keeper did and why, as far as it is written.
-    pub fn journal(&self) -> io::Result<Vec<Entry>> {
+    /// Reads the journal, as far as it is written.
+    pub fn journal(&self) -> io::Result<Vec<JournalEntry>> {
         Ok(self.dir.read(JOURNAL)?.map(|bytes| journal::read(&bytes)).unwrap_or_default())
     }
 
@@ -168,12 +169,12 @@ impl RunDir {
         self.dir.append(JOURNAL, lines)
     }
 
-    /// Names the run that takes over what escaped from this one.
+    /// Records the id of the heir, the run that takes over what escaped from this one.
     pub(crate) fn name_heir(&self, heir: &RunId) -> io::Result<()> {
         self.dir.write_new(HEIR, heir.as_str().as_bytes())
     }
 
-    /// The directory of the run that took over what escaped from this one.
+    /// Returns the heir's directory.
     pub(crate) fn heir(&self) -> Option<PathBuf> {
         let bytes = self.dir.read(HEIR).ok()??;
         let id: RunId = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
@@ -187,21 +188,21 @@ impl RunDir {
         }
     }
 
-    /// Removes a directory that was made and never became a run: without a ticket nothing can be said of it.
+    /// Removes a directory that never became a run: without a ticket nothing is known of it.
     pub(crate) fn discard_unticketed(&self) {
-        if matches!(self.ticket(), Err(Unread::Missing { .. })) {
-            // One that cannot be removed is as empty as before.
+        if matches!(self.ticket(), Err(RecordError::Missing { .. })) {
+            // If it cannot be removed, it stays empty.
             let _ = std::fs::remove_dir_all(self.path());
         }
     }
 
-    /// Takes the keeper's lock, to be held until death; `None` if there is a keeper already.
+    /// Takes the keeper's lock, which is held until the keeper dies; `None` if there is a keeper already.
     pub(crate) fn lock(&self) -> io::Result<Option<Lock>> {
         Lock::take(&self.dir, KEEPER)
     }
 
-    /// Whether a keeper lives. Never ask in the keeper itself.
-    pub fn kept(&self) -> io::Result<bool> {
+    /// Returns true if a keeper lives. The keeper itself must not call this: closing the file would drop its lock.
+    pub fn has_keeper(&self) -> io::Result<bool> {
         Ok(lock::holder(&self.dir, KEEPER)? == Holder::Somebody)
     }
 
@@ -211,7 +212,7 @@ impl RunDir {
         let Ok(Some(note)) = self.note() else { return false };
         let lives =
             || matches!(process::look(&note.keeper), (Evidence::Same(_), Some(keeper)) if keeper.is_alive());
-        matches!(self.kept(), Ok(false))
+        matches!(self.has_keeper(), Ok(false))
             && lives()
             && matches!(self.ending(), Ok(None))
             && self.heir().is_none()
@@ -223,22 +224,22 @@ impl RunDir {
     }
 
     /// Removes the control socket.
-    pub(crate) fn unlisten(&self) {
-        // What is left of it refuses connections, which says the same.
+    pub(crate) fn remove_socket(&self) {
+        // A leftover socket refuses connections, which has the same effect.
         let _ = self.dir.remove(SOCKET);
     }
 
     /// Connects to the keeper.
-    pub fn dial(&self) -> io::Result<Conn> {
+    pub fn connect(&self) -> io::Result<Conn> {
         Conn::connect(&self.dir, SOCKET)
     }
 
-    /// Sets the space for the ending aside.
+    /// Reserves disk space for the ending.
     pub(crate) fn reserve_ending(&self) -> io::Result<Reserved> {
         self.dir.reserve(&draft_name(), ENDING_SPACE)
     }
 
-    /// Writes the ending, once: `false` if there is one already.
+    /// Writes the ending once; returns false if there is one already.
     pub(crate) fn write_ending(&self, ending: &Ending, space: Option<Reserved>) -> io::Result<bool> {
         let bytes = record::encode(ending);
         let draft = if let Some(space) = space {
@@ -254,7 +255,7 @@ impl RunDir {
         Ok(first)
     }
 
-    /// Removes the old socket and drafts that were left beside an ending.
+    /// Removes an old socket and old drafts beside an ending.
     pub(crate) fn sweep(&self, is_old: impl Fn(&Path) -> bool) {
         let is_draft = |name: &str| {
             let number = name.strip_prefix(ENDING).and_then(|rest| rest.strip_prefix('.'));
@@ -265,7 +266,7 @@ impl RunDir {
         let mut left =
             names.filter(|name| (name == SOCKET || is_draft(name)) && is_old(&self.path().join(name)));
         let Some(first) = left.next() else { return };
-        if !matches!(self.kept(), Ok(false)) || !matches!(self.ending(), Ok(Some(_))) {
+        if !matches!(self.has_keeper(), Ok(false)) || !matches!(self.ending(), Ok(Some(_))) {
             return;
         }
         for name in [first].into_iter().chain(left) {
@@ -274,23 +275,24 @@ impl RunDir {
         }
     }
 
-    /// Removes an ending that a power failure tore: it is linked whole, so it will not become whole by waiting.
+    /// Removes an ending that a power failure tore. Endings are linked when complete, so waiting would not complete
+    /// it.
     pub(crate) fn discard_torn_ending(&self) -> io::Result<()> {
         match self.ending() {
-            Err(Unread::Bad { source: BadRecord::Torn, .. }) => self.dir.remove(ENDING),
+            Err(RecordError::Bad { source: BadRecord::Torn, .. }) => self.dir.remove(ENDING),
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// What the records say of the run now.
-    pub fn view(&self) -> Result<RunView, Unread> {
+    /// Reads the records into a view of the run.
+    pub fn view(&self) -> Result<RunView, RecordError> {
         let ticket = self.ticket()?;
         let note = self.note()?;
-        let io = |source| Unread::Io { path: self.path().join(KEEPER), source };
-        let foreign = !crate::state_root::is_at_home(self).map_err(io)?;
-        // Look for the keeper before the ending: a keeper that left in between has written it. A foreign run's keeper
-        // is not looked for at all.
-        let kept = !foreign && self.kept().map_err(io)?;
+        let io = |source| RecordError::Io { path: self.path().join(KEEPER), source };
+        let foreign = !crate::state_root::is_in_own_root(self).map_err(io)?;
+        // Check the keeper before the ending: a keeper that exits in between has written it. A foreign run's keeper
+        // is never checked.
+        let has_keeper = !foreign && self.has_keeper().map_err(io)?;
         let ending = self.ending()?;
         let state = match (&ending, &note) {
             (Some(_), _) => State::Exited,
@@ -308,7 +310,7 @@ impl RunDir {
             note,
             ending,
             state,
-            kept,
+            has_keeper,
             output,
             last_output_at_ms,
             foreign,
@@ -316,18 +318,18 @@ impl RunDir {
         })
     }
 
-    /// When the last output came, by the files.
+    /// Returns the time of the last output, according to the files.
     pub(crate) fn last_output_at_ms(&self) -> Option<u64> {
         tenure_output::last_at_ms(&self.output()).ok().flatten()
     }
 
-    /// How much output the files hold.
+    /// Returns the size of the output, according to the files.
     pub(crate) fn totals(&self) -> Totals {
         tenure_output::totals(&self.output()).unwrap_or_default()
     }
 }
 
-/// Each writer drafts under a name of its own, so that two never share one.
+/// Returns the draft's name, which differs for each process so that two writers never share one.
 pub(crate) fn draft_name() -> String {
     format!("{ENDING}.{}", std::process::id())
 }

@@ -1,6 +1,6 @@
-//! The state root: the directory of one installation. It is its owner's alone.
+//! The state root: the directory of one installation. Only its owner can access it.
 
-use crate::rundir::{RunDir, Unread};
+use crate::rundir::{RecordError, RunDir};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two attempts to take the lock.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
 
-/// One installation's directory.
+/// The directory of one installation.
 #[derive(Debug)]
 pub struct StateRoot {
     dir: Dir,
@@ -38,15 +38,16 @@ pub struct StateRoot {
 /// A state root that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the state root {} cannot be used: {source}; set TENURE_STATE to a directory of your own", path.display())]
-pub struct Unusable {
+pub struct StateRootError {
     path: PathBuf,
     source: io::Error,
 }
 
 impl StateRoot {
-    /// Opens the state root, making it if it is not there. One that others could change would have us trust their files.
-    pub fn open(path: &Path) -> Result<Self, Unusable> {
-        let unusable = |source| Unusable { path: path.to_owned(), source };
+    /// Opens the state root; creates it if it is missing. A root that other users can change is refused: its files
+    /// could not be trusted.
+    pub fn open(path: &Path) -> Result<Self, StateRootError> {
+        let unusable = |source| StateRootError { path: path.to_owned(), source };
         let path = std::path::absolute(path).map_err(unusable)?;
         let runs = path.join(RUNS);
         let open = || {
@@ -61,12 +62,12 @@ impl StateRoot {
         Ok(Self { dir, runs, opened_at })
     }
 
-    /// It, held open.
+    /// Returns the open directory.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -79,13 +80,13 @@ impl StateRoot {
         }
     }
 
-    /// Returns true if the state root was deleted since it was opened: nobody can reach its runs any more. One that
-    /// cannot be looked at is there (I6).
+    /// Returns true if the state root was deleted since it was opened: nobody can reach its runs any more. If that
+    /// cannot be checked, it counts as present (I6).
     pub fn is_deleted(&self) -> bool {
         self.dir.is_deleted().unwrap_or(false)
     }
 
-    /// Where its nurseries hold their locks.
+    /// Returns the directory of the nurseries' locks.
     pub fn nurseries(&self) -> PathBuf {
         self.dir.path().join("nurseries")
     }
@@ -96,7 +97,7 @@ impl StateRoot {
         instance_in(&self.dir)
     }
 
-    /// Where a run's directory is, or would be.
+    /// Returns the path of a run's directory, which may not exist.
     pub fn run_path(&self, id: &RunId) -> PathBuf {
         self.runs.join(id.as_str())
     }
@@ -111,12 +112,12 @@ impl StateRoot {
         RunDir::open(&self.run_path(id))
     }
 
-    /// Marks a run that is started without a daemon, so that the next one finds it without looking at all of them.
+    /// Marks a run that is started without a daemon, so the next daemon finds it without reading all runs.
     pub fn mark_unregistered(&self, id: &RunId) -> io::Result<()> {
         Dir::ensure(&self.unregistered_path())?.write_new(id.as_str(), b"")
     }
 
-    /// The runs that were started without a daemon, and for how long they have been marked so.
+    /// Returns the runs that were started without a daemon, with the age of each mark.
     pub fn unregistered(&self) -> Vec<(RunId, Duration)> {
         let Ok(entries) = std::fs::read_dir(self.unregistered_path()) else { return Vec::new() };
         let marked = |entry: std::fs::DirEntry| {
@@ -131,9 +132,9 @@ impl StateRoot {
         self.unregistered_path().join(id.as_str()).exists()
     }
 
-    /// A run is in the registry now.
-    pub fn registered(&self, id: &RunId) {
-        // One that stays is looked at once more.
+    /// Removes the mark of a run that is in the registry now.
+    pub fn remove_mark(&self, id: &RunId) {
+        // A mark that stays costs one more look.
         let _ = std::fs::remove_file(self.unregistered_path().join(id.as_str()));
     }
 
@@ -141,26 +142,26 @@ impl StateRoot {
         self.dir.path().join("unregistered")
     }
 
-    /// Every run that there is a directory of.
+    /// Returns every run that has a directory.
     pub fn runs(&self) -> io::Result<Vec<RunId>> {
         let entries = std::fs::read_dir(&self.runs)?;
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
     }
 }
 
-/// Returns true if a run's directory lies in the state root of the installation that made it. In a copy of that root it
-/// does not: then neither its lock nor its socket nor its pids may be looked at.
-pub fn is_at_home(run: &RunDir) -> io::Result<bool> {
+/// Returns true if a run's directory lies in the state root of the installation that made it. A run in a copied root
+/// does not: nobody may touch its lock, its socket or its pids.
+pub fn is_in_own_root(run: &RunDir) -> io::Result<bool> {
     let owner = match run.ticket() {
         Ok(ticket) => ticket.owner_instance_id,
         // A run without a ticket has started nothing.
-        Err(Unread::Missing { .. }) => return Ok(true),
+        Err(RecordError::Missing { .. }) => return Ok(true),
         Err(error) => return Err(io::Error::other(error)),
     };
     let root = run.path().parent().and_then(Path::parent);
-    let root = root.ok_or_else(|| io::Error::other("a run's directory lies in no state root"))?;
+    let root = root.ok_or_else(|| io::Error::other("the run's directory is in no state root"))?;
     let root = Dir::open(root)?;
-    // A root without an installation is no copy of one.
+    // A root without an installation file is no copy.
     Ok(root.read(INSTANCE)?.is_none() || instance_in(&root)? == owner)
 }
 
@@ -219,22 +220,22 @@ impl InstanceFile {
         written
     }
 
-    /// Returns the file for a root that is at `now`: unchanged, with the new location, or with a new id.
-    fn after_look(
+    /// Returns the file for a root at location `now`: unchanged, with the new location, or with a new id.
+    fn refreshed(
         self,
         root: &Dir,
         machine: Option<&str>,
         now: &FileLocation,
-    ) -> io::Result<(Self, Changed)> {
+    ) -> io::Result<(Self, FileChange)> {
         let is_copy = match &self.location {
-            Some(location) if location == now => return Ok((self, Changed::No)),
+            Some(location) if location == now => return Ok((self, FileChange::No)),
             Some(location) => location.origin(now) == Origin::Copy,
             None => has_copied_runs(root),
         };
         if is_copy {
-            return Ok((Self::new(machine, now)?, Changed::Id));
+            return Ok((Self::new(machine, now)?, FileChange::Id));
         }
-        Ok((Self { location: Some(now.clone()), ..self }, Changed::Location))
+        Ok((Self { location: Some(now.clone()), ..self }, FileChange::Location))
     }
 }
 
@@ -247,7 +248,7 @@ fn has_copied_runs(root: &Dir) -> bool {
 
 /// The part of the file that has to be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Changed {
+enum FileChange {
     No,
     Location,
     Id,
@@ -265,23 +266,23 @@ fn instance_in(dir: &Dir) -> io::Result<InstanceId> {
         found = InstanceFile::read(dir, &name)?;
     }
     if let Some(file) = found {
-        let (file, changed) = file.after_look(dir, machine, &now)?;
-        if changed == Changed::No {
+        let (file, changed) = file.refreshed(dir, machine, &now)?;
+        if changed == FileChange::No {
             return Ok(file.id);
         }
     }
-    // Two processes or threads that look at a copy at once must give it one id.
+    // Two processes or threads that read a copy at the same time must give it the same id.
     let _turn = INSTANCE_MUTEX.lock().unwrap_or_else(PoisonError::into_inner);
     let _lock = lock_instance(dir)?;
     let (file, changed) = match InstanceFile::read(dir, &name)? {
-        Some(file) => file.after_look(dir, machine, &now)?,
-        None => (InstanceFile::new(machine, &now)?, Changed::Id),
+        Some(file) => file.refreshed(dir, machine, &now)?,
+        None => (InstanceFile::new(machine, &now)?, FileChange::Id),
     };
     match changed {
-        Changed::No => {}
-        // The original's id is known even if the root cannot be written.
-        Changed::Location => drop(file.write(dir, &name)),
-        Changed::Id => file.write(dir, &name)?,
+        FileChange::No => {}
+        // The id is valid even if the root cannot be written.
+        FileChange::Location => drop(file.write(dir, &name)),
+        FileChange::Id => file.write(dir, &name)?,
     }
     Ok(file.id)
 }
@@ -294,7 +295,12 @@ fn lock_instance(dir: &Dir) -> io::Result<Option<Lock>> {
             Ok(None) if clock::awake() < deadline => {
                 poll::wait(&[], Some(LOCK_RETRY))?;
             }
-            Ok(None) => return Err(io::Error::new(io::ErrorKind::TimedOut, "instance.lock is held")),
+            Ok(None) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "instance.lock is held by another process",
+                ));
+            }
             // A read-only file system needs no lock: nobody can write to it.
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(None),
             Err(error) => return Err(error),
@@ -302,17 +308,17 @@ fn lock_instance(dir: &Dir) -> io::Result<Option<Lock>> {
     }
 }
 
-/// A new run's id.
+/// Makes a new run id.
 pub fn new_run_id() -> io::Result<RunId> {
     Ok(RunId::from_random(random::bytes()?))
 }
 
-/// A new lease's id.
+/// Makes a new lease id.
 pub fn new_lease() -> io::Result<LeaseId> {
     Ok(LeaseId::from_random(random::bytes()?))
 }
 
-/// A new nursery's id.
+/// Makes a new nursery id.
 pub fn new_nursery() -> io::Result<NurseryId> {
     Ok(NurseryId::from_random(random::bytes()?))
 }

@@ -40,18 +40,18 @@ pub fn sweep(state: &StateRoot, instance: &InstanceId, old: Duration) {
 }
 
 fn has_ended(dir: &RunDir) -> bool {
-    matches!(dir.ending(), Ok(Some(_))) && matches!(dir.kept(), Ok(false))
+    matches!(dir.ending(), Ok(Some(_))) && matches!(dir.has_keeper(), Ok(false))
 }
 
 fn remove_empty(group: &Enclosure) {
     if !group.is_occupied() {
-        // A group that is not empty after all stays.
+        // If it is not empty after all, it stays.
         let _ = group.remove();
     }
 }
 
-/// Removes the files of dead nurseries. A nursery holds the lock on its file until it dies, and removes it when it
-/// leaves by itself.
+/// Removes the lock files of dead nurseries. A nursery holds its lock until it dies, and removes the file when it
+/// exits normally.
 fn sweep_nurseries(state: &StateRoot, old: Duration) {
     let path = state.nurseries();
     let Ok(dir) = Dir::open(&path) else { return };
@@ -78,7 +78,7 @@ mod tests {
     use tenure_core::record::Ending;
 
     #[test]
-    fn what_the_dead_left_goes_and_what_may_be_in_use_stays() {
+    fn leftovers_are_removed_and_files_that_may_be_in_use_stay() {
         let root = tempfile::tempdir().expect("a directory");
         let state = StateRoot::open(root.path()).expect("a state root");
         let instance = state.instance().expect("an id");

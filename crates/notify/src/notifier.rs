@@ -14,7 +14,7 @@ use tenure_core::spec::Argv;
 use tenure_core::task::{Notice, Purpose, Schedule, exec_ended_channel};
 use tenure_os::{clock, pause, random};
 use tenure_store::{Claim, Claimed, NewEvent, Tracked, Tried, kind};
-use tenure_supervisor::FAREWELL;
+use tenure_supervisor::DRAIN_TIMEOUT;
 use tenure_supervisor::Phase;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::exec_notice;
@@ -111,7 +111,7 @@ impl Notifier {
         }
         // What is on its way arrives, so that the next daemon need not tell it again.
         let arriving = async { while under_way.join_next().await.is_some() {} };
-        let _ = timeout(FAREWELL, arriving).await;
+        let _ = timeout(DRAIN_TIMEOUT, arriving).await;
     }
 
     /// Takes what is due on each channel; how long until there is more.
@@ -313,7 +313,7 @@ impl Notifier {
     }
 
     fn asked_of(&self, plan: crate::Plan) -> Result<StartRequest, Refusal> {
-        let mut spec = self.supervisor.handed_down();
+        let mut spec = self.supervisor.inherited_spec();
         for (name, value) in &plan.env {
             set_variable(&mut spec.env, name, value)?;
         }

@@ -15,12 +15,12 @@ pub struct Interest<'a> {
 
 impl<'a> Interest<'a> {
     /// Waits until it is readable.
-    pub fn reading(on: &'a impl Awaited) -> Self {
+    pub fn reading(on: &'a impl Pollable) -> Self {
         Self { on: on.waitable(), read: true, write: false }
     }
 
     /// Waits until it is writable.
-    pub fn writing(on: &'a impl Awaited) -> Self {
+    pub fn writing(on: &'a impl Pollable) -> Self {
         Self { on: on.waitable(), read: false, write: true }
     }
 }

@@ -56,7 +56,7 @@ pub fn read(
     check_command(&request.command)?;
     let given = request.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let unlisted = environment::judge(given).map_err(Refusal::invalid)?;
-    let (daemons, from_process) = (approvals.supervisor.handed_down(), caller.is_some());
+    let (daemons, from_process) = (approvals.supervisor.inherited_spec(), caller.is_some());
     let judged = is_judged(&approvals.supervisor.settings.exec, request.ask);
     let mut spec = match caller {
         Some(caller) => caller.begin(daemons, judged),

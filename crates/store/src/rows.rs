@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use tenure_core::ending::{Cause, Reason};
 use tenure_core::ids::{InstanceId, RegistryId, RunId};
-use tenure_core::journal::Entry;
+use tenure_core::journal::JournalEntry;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::session::SessionKey;
 use tenure_core::state::State;
@@ -69,7 +69,7 @@ pub enum Change {
         detail: Option<String>,
     },
     /// The keeper's journal so far. Entries that are events are told, unless they were told before.
-    Noted(Vec<Entry>),
+    Noted(Vec<JournalEntry>),
     /// The run has ended. Flushed to disk before the call returns.
     Ended(Box<Ending>),
 }

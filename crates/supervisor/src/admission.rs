@@ -1,50 +1,50 @@
-//! How many runs may be alive at once, and how many may wait for a place.
+//! Admission: limits the number of live runs, and of starts in the queue.
 
 use crate::sync::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places for runs; without a limit there is one for everybody.
+/// The slots for live runs; `None` without a limit.
 #[derive(Debug)]
 pub struct Admission {
-    places: Option<Arc<Places>>,
+    slots: Option<Arc<RunSlots>>,
     most: usize,
-    most_queued: usize,
+    max_queued: usize,
     queued: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Places {
+struct RunSlots {
     free: Arc<Semaphore>,
-    /// How many runs are alive beyond the limit: those that were there before us.
+    /// The number of live runs beyond the limit, which an earlier daemon started.
     surplus: Mutex<usize>,
 }
 
-/// A run's place, given back when it is dropped.
+/// A run's slot, given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
-    /// Without one, it is a place beyond the limit.
+pub struct RunSlot {
+    slots: Arc<RunSlots>,
+    /// Without a permit, the slot is beyond the limit.
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
-        let mut surplus = lock(&self.places.surplus);
+        let mut surplus = lock(&self.slots.surplus);
         match (*surplus > 0, self.permit.take()) {
-            // There is one less than before, and still as many as there may be, or more.
+            // One run less, and still as many as the limit or more.
             (true, permit) => {
                 *surplus -= 1;
                 permit.into_iter().for_each(OwnedSemaphorePermit::forget);
             }
             (false, Some(permit)) => drop(permit),
-            (false, None) => self.places.free.add_permits(1),
+            (false, None) => self.slots.free.add_permits(1),
         }
     }
 }
 
-/// There is no place, and too many wait for one.
+/// No slot is free, and the queue is full.
 #[derive(Debug)]
 pub struct Full {
     pub most: usize,
@@ -52,51 +52,51 @@ pub struct Full {
 }
 
 impl Admission {
-    pub(crate) fn new(most: Option<u64>, most_queued: u64) -> Self {
+    pub(crate) fn new(most: Option<u64>, max_queued: u64) -> Self {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-        let (most, most_queued) = (most.map(size), size(most_queued));
-        let places = most
-            .map(|most| Arc::new(Places { free: Arc::new(Semaphore::new(most)), surplus: Mutex::new(0) }));
-        Self { places, most: most.unwrap_or(usize::MAX), most_queued, queued: AtomicUsize::new(0) }
+        let (most, max_queued) = (most.map(size), size(max_queued));
+        let slots = most
+            .map(|most| Arc::new(RunSlots { free: Arc::new(Semaphore::new(most)), surplus: Mutex::new(0) }));
+        Self { slots, most: most.unwrap_or(usize::MAX), max_queued, queued: AtomicUsize::new(0) }
     }
 
-    /// Waits for a place, in the order of asking.
-    pub async fn enter(&self) -> Result<Option<Place>, Full> {
-        let Some(places) = &self.places else { return Ok(None) };
-        if let Some(place) = Place::now(places) {
-            return Ok(Some(place));
+    /// Waits for a slot, in the order of the calls.
+    pub async fn enter(&self) -> Result<Option<RunSlot>, Full> {
+        let Some(slots) = &self.slots else { return Ok(None) };
+        if let Some(slot) = RunSlot::try_take(slots) {
+            return Ok(Some(slot));
         }
-        let _waiting = Waiting::begin(&self.queued, self.most_queued)
-            .ok_or(Full { most: self.most, queued: self.most_queued })?;
-        Ok(Some(Place::soon(places).await))
+        let _waiting = QueueEntry::begin(&self.queued, self.max_queued)
+            .ok_or(Full { most: self.most, queued: self.max_queued })?;
+        Ok(Some(RunSlot::take(slots).await))
     }
 
-    /// Whether somebody who asks now gets a place or may wait for one.
+    /// Refuses if a call of `enter` would be refused now.
     pub fn has_room(&self) -> Result<(), Full> {
-        match &self.places {
-            Some(places) if places.free.available_permits() == 0 && self.queued() >= self.most_queued => {
-                Err(Full { most: self.most, queued: self.most_queued })
+        match &self.slots {
+            Some(slots) if slots.free.available_permits() == 0 && self.queued() >= self.max_queued => {
+                Err(Full { most: self.most, queued: self.max_queued })
             }
             _ => Ok(()),
         }
     }
 
-    /// Waits for a place, however many wait: for one that was promised it, since it ended another run for it.
-    pub(crate) async fn enter_as_promised(&self) -> Option<Place> {
-        let places = self.places.as_ref()?;
-        if let Some(place) = Place::now(places) {
-            return Some(place);
+    /// Waits for a slot, however long the queue is: the caller has ended another run for it.
+    pub(crate) async fn enter_unbounded(&self) -> Option<RunSlot> {
+        let slots = self.slots.as_ref()?;
+        if let Some(slot) = RunSlot::try_take(slots) {
+            return Some(slot);
         }
-        let _waiting = Waiting::begin(&self.queued, usize::MAX);
-        Some(Place::soon(places).await)
+        let _waiting = QueueEntry::begin(&self.queued, usize::MAX);
+        Some(RunSlot::take(slots).await)
     }
 
-    /// A place for a run that is alive already: it is there whether there is room or not.
-    pub(crate) fn seat(&self) -> Option<Place> {
-        let places = self.places.as_ref()?;
-        Some(Place::now(places).unwrap_or_else(|| {
-            *lock(&places.surplus) += 1;
-            Place { places: Arc::clone(places), permit: None }
+    /// Takes a slot for a run that is already alive, even beyond the limit.
+    pub(crate) fn add_existing(&self) -> Option<RunSlot> {
+        let slots = self.slots.as_ref()?;
+        Some(RunSlot::try_take(slots).unwrap_or_else(|| {
+            *lock(&slots.surplus) += 1;
+            RunSlot { slots: Arc::clone(slots), permit: None }
         }))
     }
 
@@ -105,30 +105,30 @@ impl Admission {
     }
 }
 
-impl Place {
-    fn now(places: &Arc<Places>) -> Option<Self> {
-        let permit = Arc::clone(&places.free).try_acquire_owned().ok()?;
-        Some(Self { places: Arc::clone(places), permit: Some(permit) })
+impl RunSlot {
+    fn try_take(slots: &Arc<RunSlots>) -> Option<Self> {
+        let permit = Arc::clone(&slots.free).try_acquire_owned().ok()?;
+        Some(Self { slots: Arc::clone(slots), permit: Some(permit) })
     }
 
-    async fn soon(places: &Arc<Places>) -> Self {
+    async fn take(slots: &Arc<RunSlots>) -> Self {
         // The semaphore is never closed.
-        let permit = Arc::clone(&places.free).acquire_owned().await.ok();
-        Self { places: Arc::clone(places), permit }
+        let permit = Arc::clone(&slots.free).acquire_owned().await.ok();
+        Self { slots: Arc::clone(slots), permit }
     }
 }
 
-/// Somebody in the queue, for as long as this lives.
-struct Waiting<'a>(&'a AtomicUsize);
+/// A start in the queue, until dropped.
+struct QueueEntry<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> QueueEntry<'a> {
     fn begin(queued: &'a AtomicUsize, most: usize) -> Option<Self> {
         let more = |n: usize| (n < most).then_some(n + 1);
         queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(queued))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -149,42 +149,43 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everybody_enters() {
+    fn without_a_limit_every_start_enters() {
         let admission = Admission::new(None, 0);
         assert!(now(admission.enter()).unwrap().unwrap().is_none());
     }
 
     #[test]
-    fn who_finds_no_place_waits_and_who_finds_the_queue_full_is_refused() {
+    fn a_start_without_a_slot_waits_and_a_full_queue_refuses() {
         let admission = Admission::new(Some(1), 1);
-        let place = now(admission.enter()).unwrap().unwrap();
+        let slot = now(admission.enter()).unwrap().unwrap();
         let mut context = Context::from_waker(Waker::noop());
         let mut second = Box::pin(admission.enter());
         assert!(second.as_mut().poll(&mut context).is_pending());
         assert_eq!(admission.queued(), 1);
         assert!(now(admission.enter()).unwrap().is_err(), "the queue is full");
-        drop(place);
+        drop(slot);
         assert!(matches!(second.as_mut().poll(&mut context), Poll::Ready(Ok(Some(_)))));
         drop(second);
         assert_eq!(admission.queued(), 0);
     }
 
     #[test]
-    fn runs_that_were_there_before_us_count_until_they_are_gone() {
+    fn runs_of_an_earlier_daemon_count_until_they_end() {
         let admission = Admission::new(Some(2), 1);
-        let [first, second, third] = [admission.seat(), admission.seat(), admission.seat()];
+        let [first, second, third] =
+            [admission.add_existing(), admission.add_existing(), admission.add_existing()];
         drop(first);
         assert!(now(admission.enter()).is_none(), "two are left, which is as many as there may be");
         drop(third);
-        let place = now(admission.enter()).unwrap().unwrap();
+        let slot = now(admission.enter()).unwrap().unwrap();
         assert!(now(admission.enter()).is_none());
-        drop((second, place));
+        drop((second, slot));
         let both = [now(admission.enter()).unwrap().unwrap(), now(admission.enter()).unwrap().unwrap()];
         assert!(now(admission.enter()).is_none(), "{both:?}");
     }
 
     #[test]
-    fn one_that_gives_up_waiting_leaves_the_queue() {
+    fn a_start_that_stops_waiting_leaves_the_queue() {
         let admission = Admission::new(Some(1), 1);
         let _place = now(admission.enter()).unwrap().unwrap();
         assert!(now(admission.enter()).is_none());

@@ -1,4 +1,4 @@
-//! Events that the daemon itself tells, and how rows become what clients read.
+//! The daemon's own events, and the conversion of rows to events for clients.
 
 use crate::heartbeats::Heartbeats;
 use crate::refusal::Refusal;
@@ -11,7 +11,7 @@ use tenure_os::clock;
 use tenure_store::{EventRow, Failed, NewEvent, RunRow, kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
-/// Number of events that wait for a client that is slow to hear them.
+/// Number of events queued for a slow client.
 const EVENTS: usize = 256;
 
 /// The fan-out of events to the clients that follow them.
@@ -37,12 +37,12 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Tells that events were recorded.
+    /// Wakes the followers after events were recorded.
     pub fn notify_followers(&self) {
         self.changes.send_modify(|n| *n += 1);
     }
 
-    /// Changes whenever events were recorded.
+    /// Returns a watch that changes whenever events were recorded.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -51,7 +51,7 @@ impl Events {
     pub fn follow(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         Arc::clone(&self.followers).try_acquire_owned().map_err(|_| {
             Refusal::too_many_followers(format!(
-                "{} clients follow events, output or sessions already: end some of them",
+                "{} clients already follow events, output or sessions: stop some of them",
                 defaults::FOLLOWERS
             ))
         })
@@ -59,7 +59,7 @@ impl Events {
 }
 
 impl Supervisor {
-    /// Tells of something about a run. What cannot be recorded is only an event lost.
+    /// Records an event about a run. If that fails, only the event is lost.
     pub(crate) async fn tell_run(&self, row: &RunRow, kind: &str, detail: Value) {
         self.tell(NewEvent {
             at_ms: clock::unix_ms(),
@@ -72,12 +72,12 @@ impl Supervisor {
         .await;
     }
 
-    /// Tells an event. If it cannot be recorded, only the event is lost.
+    /// Records an event. If that fails, only the event is lost.
     pub async fn tell(&self, event: NewEvent) {
         self.told(self.registry.tell(event).await);
     }
 
-    /// An event is recorded, or lost.
+    /// Logs a lost event, and wakes the followers.
     pub fn told(&self, told: Result<u64, Failed>) {
         if let Err(error) = told {
             tracing::error!(%error, "an event could not be recorded");
@@ -86,18 +86,18 @@ impl Supervisor {
     }
 }
 
-/// Tells that this daemon, with this pid, serves.
+/// Records that this daemon serves, with its pid.
 pub async fn tell_started(supervisor: &Supervisor, pid: u32) {
     tell_own(supervisor, kind::DAEMON_STARTED, json!({"pid": pid, "version": crate::VERSION})).await;
 }
 
-/// Tells that this daemon leaves.
+/// Records that this daemon shuts down.
 pub async fn tell_stopped(supervisor: &Supervisor, cancel_runs: bool) {
     let detail = json!({"cancelRuns": cancel_runs, "runsLeft": supervisor.runs.count()});
     tell_own(supervisor, kind::DAEMON_STOPPED, detail).await;
 }
 
-/// Tells of something about the daemon.
+/// Records an event about the daemon.
 async fn tell_own(supervisor: &Supervisor, kind: &str, detail: Value) {
     supervisor
         .tell(NewEvent {
@@ -111,7 +111,7 @@ async fn tell_own(supervisor: &Supervisor, kind: &str, detail: Value) {
         .await;
 }
 
-/// An event as clients read it.
+/// Converts a row to an event for clients.
 pub fn shown(row: EventRow) -> Event {
     let NewEvent { at_ms, kind, instance, run_id, session, detail } = row.event;
     Event { seq: Some(row.seq), at_ms, kind, run_id, session_id: session, instance_id: instance, detail }

@@ -1,5 +1,5 @@
-//! The event that tells listeners how a background command ended, in the words of a person. The notifier decides whether
-//! and when: it is a notice of the command's task.
+//! The event that announces the end of a background command, in a sentence for people. The notifier decides whether
+//! and when to send it: it is a notice of the command's task.
 
 use crate::refusal::Refusal;
 use crate::run_output::{command_of, output_of, reading};
@@ -15,34 +15,35 @@ use tenure_os::clock;
 use tenure_output::text;
 use tenure_store::{Failed, NewEvent, RunRow, kind};
 
-/// How much of the last output is told.
-const SNIPPET: usize = 180;
+/// Length of the last output in the sentence.
+const SNIPPET_CHARS: usize = 180;
 
-/// Moves commands to the background whose callers waited for an earlier daemon: their ends are told.
-pub async fn go_on_without_callers(supervisor: &Supervisor) {
+/// Moves the commands of an earlier daemon to the background, if their callers were waiting: their ends are
+/// announced.
+pub async fn move_all_to_background(supervisor: &Supervisor) {
     match supervisor.registry.waited_for(supervisor.instance.clone()).await {
         Ok(runs) => {
             for run in runs {
-                go_on_without_caller(supervisor, &run).await;
+                move_to_background(supervisor, &run).await;
             }
         }
-        Err(error) => tracing::error!(%error, "who was waited for cannot be read"),
+        Err(error) => tracing::error!(%error, "the commands with waiting callers cannot be read"),
     }
 }
 
-/// The same for one run: as if it had yielded.
-pub async fn go_on_without_caller(supervisor: &Supervisor, run: &RunId) {
-    if let Err(refusal) = yield_for_caller(supervisor, run).await {
+/// Moves one run to the background, as if it had yielded.
+pub async fn move_to_background(supervisor: &Supervisor, run: &RunId) {
+    if let Err(refusal) = record_background(supervisor, run).await {
         let error = refusal.detail;
-        tracing::error!(%run, error, "that a command goes on in the background is not recorded");
+        tracing::error!(%run, error, "a command's move to the background could not be recorded");
     }
 }
 
-async fn yield_for_caller(supervisor: &Supervisor, run: &RunId) -> Result<(), Refusal> {
+async fn record_background(supervisor: &Supervisor, run: &RunId) -> Result<(), Refusal> {
     let Some(exec) = supervisor.registry.exec_run(run.clone()).await?.filter(|exec| !exec.background) else {
         return Ok(());
     };
-    // A run of another face has such a row once somebody has read of it.
+    // A run of another backend has such a row once a client has read from it.
     let row = supervisor.registry.run(run.clone()).await?;
     if row.is_some_and(|row| row.ticket.backend_id == Backend::Exec.word()) {
         supervisor.registry.go_background(run.clone(), task_of_exec(exec.notify)?).await?;
@@ -50,7 +51,7 @@ async fn yield_for_caller(supervisor: &Supervisor, run: &RunId) -> Result<(), Re
     Ok(())
 }
 
-/// The event for the end of this run. `None` if the run was removed: nobody is told of it then.
+/// Returns the event for the end of this run; `None` if the run was removed, because then nobody is notified.
 pub async fn exec_ended(supervisor: &Supervisor, run: &RunId) -> Result<Option<NewEvent>, Failed> {
     let Some(row) = supervisor.registry.run(run.clone()).await?.filter(|row| !row.hidden) else {
         return Ok(None);
@@ -73,10 +74,10 @@ pub async fn exec_ended(supervisor: &Supervisor, run: &RunId) -> Result<Option<N
 
 async fn sentence(row: &RunRow, ending: &Ending) -> String {
     let dir = output_of(row);
-    // What cannot be read is left out.
+    // Output that cannot be read is left out.
     let last = reading(move || text::last(&dir, 400, true)).await.unwrap_or_default();
     let snippet: String = last.split_whitespace().collect::<Vec<_>>().join(" ");
-    let skipped = snippet.chars().count().saturating_sub(SNIPPET);
+    let skipped = snippet.chars().count().saturating_sub(SNIPPET_CHARS);
     let snippet: String = snippet.chars().skip(skipped).collect();
     let began = row.note.as_ref().map_or(row.ticket.created_at_ms, |note| note.started_at_ms);
     let took = duration::show(Duration::from_millis(ending.ended_at_ms.saturating_sub(began)));

@@ -1,5 +1,5 @@
-//! A daemon without processes, for unit tests: its registry is a file in a temporary directory, and its launches go to a
-//! fake nursery, whose keepers the test plays over the real wire.
+//! A daemon without processes, for unit tests. Its registry is a file in a temporary directory, and its launches go
+//! to a fake nursery, whose keepers the test plays over the real wire.
 
 mod fake_keeper;
 mod fake_nursery;
@@ -33,12 +33,12 @@ use tokio::time::{Instant, timeout};
 /// Time limit of every wait in a test. Nothing takes that long unless a rule is broken.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A supervisor whose keepers the test plays, and what stands on it.
+/// A supervisor whose keepers the test plays, and the crate under test on top.
 pub struct Test<T> {
     top: Arc<T>,
     /// The supervisor.
     pub supervisor: Arc<Supervisor>,
-    /// Never closed: a supervisor whose nursery is gone starts another, and that would be a process.
+    /// Never closed: a supervisor without a nursery would start one, which would be a process.
     nursery: ManuallyDrop<FakeNursery>,
     #[expect(dead_code, reason = "it is removed when the test ends")]
     dir: TempDir,
@@ -52,23 +52,23 @@ impl<T> Deref for Test<T> {
     }
 }
 
-/// A supervisor alone.
+/// A supervisor without a crate on top.
 pub type TestSupervisor = Test<Supervisor>;
 
 impl TestSupervisor {
-    /// A supervisor with the default settings.
+    /// Makes a supervisor with the default settings.
     pub async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// A supervisor with changed settings.
+    /// Makes a supervisor with changed settings.
     pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::over("", change, Arc::clone).await
     }
 }
 
 impl<T> Test<T> {
-    /// A supervisor with this `config.toml` and changed settings, and what `build` puts on it.
+    /// Makes a supervisor with this `config.toml` and changed settings, and what `build` adds on top.
     pub async fn over(
         config: &str,
         change: impl FnOnce(&mut Settings),
@@ -100,17 +100,17 @@ impl<T> Test<T> {
         Self { top: build(&supervisor), supervisor, nursery: ManuallyDrop::new(nursery), dir }
     }
 
-    /// The keeper of the next launch, which the daemon has asked the nursery for or will.
+    /// Returns the keeper of the next launch, which it waits for.
     pub async fn next_keeper(&self) -> FakeKeeper {
         FakeKeeper::serve(self.nursery.next_launch().await)
     }
 
-    /// Returns true if the daemon has asked for a keeper that the test has not taken.
+    /// Returns true if a launch waits that the test has not taken.
     pub fn has_launch(&self) -> bool {
         self.nursery.has_launch()
     }
 
-    /// Starts a run in a task of its own; its launch has to be answered first.
+    /// Starts a run in a task of its own; the test must serve its launch.
     pub fn start_run(&self, request: StartRequest) -> JoinHandle<Result<Arc<RunHandle>, Refusal>> {
         let supervisor = Arc::clone(&self.supervisor);
         tokio::spawn(async move { supervisor.start(request, "a test".to_owned(), None).await })
@@ -125,7 +125,7 @@ impl<T> Test<T> {
         keeper
     }
 
-    /// Starts and takes one more run. Whatever the daemon was about to launch before that would come first.
+    /// Starts one more run, and asserts that it is the next launch: an earlier launch would come first.
     pub async fn assert_nothing_launched(&self) {
         let barrier = self.start_run(command("barrier"));
         let keeper = self.next_keeper().await;
@@ -135,36 +135,36 @@ impl<T> Test<T> {
         keeper.end(exited(0));
     }
 
-    /// A run's row.
+    /// Reads a run's row.
     pub async fn row_of(&self, run: &RunId) -> RunRow {
         self.supervisor.registry.run(run.clone()).await.expect("a registry").expect("a row")
     }
 
-    /// Waits until the daemon has recorded a run's end and holds it no more.
+    /// Waits until the daemon has recorded a run's end and does not hold it any more.
     pub async fn is_over(&self, run: &RunId) {
         eventually("the end of a run", async || self.supervisor.runs.get(run).is_none()).await;
         assert_eq!(self.row_of(run).await.state, State::Exited);
     }
 }
 
-/// Somebody outside of all sessions.
+/// Makes a requester outside all sessions.
 pub fn operator() -> Requester {
     Requester::Operator { about: "a test".to_owned() }
 }
 
-/// Somebody who is bound to a session.
+/// Makes a requester that is bound to a session.
 pub fn client(session: &str) -> Requester {
     Requester::client(session.to_owned(), "a test".to_owned())
 }
 
-/// A run of a command, as an operator asks for it.
+/// Makes an operator's request of a command.
 pub fn command(word: &str) -> StartRequest {
     let argv = Argv::new(vec![word.as_bytes().to_vec()]).expect("a command");
     let options = RunOptions { stdin: true, ..RunOptions::default() };
     StartRequest::new(Spec { argv, options, ..Spec::default() }, Backend::Run)
 }
 
-/// A run of a session, as that session asks for it.
+/// Makes a session's request of a command.
 pub fn command_of(session: &str, word: &str) -> StartRequest {
     let mut request = command(word);
     request.spec.options.session_id = Some(session.to_owned());
@@ -172,13 +172,13 @@ pub fn command_of(session: &str, word: &str) -> StartRequest {
     request
 }
 
-/// Waits for something that comes by itself, until the deadline.
+/// Waits for a future, until the deadline.
 pub fn soon<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
     let limited = Box::pin(timeout(DEADLINE, future));
     async move { limited.await.expect("it comes before the deadline") }
 }
 
-/// Waits until a condition holds that nothing tells of.
+/// Polls until a condition holds that no event reports.
 pub async fn eventually(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is().await {

@@ -1,5 +1,5 @@
-//! A command that somebody waits for: if they stop waiting, it is ended. That holds from the moment at which it is
-//! recorded, and until it is said to go on without them.
+//! Commands with a waiting caller: if the caller stops waiting, the command is cancelled. That holds from the moment
+//! the run is recorded until `release`.
 
 use crate::Refusal;
 use crate::Requester;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinHandle;
 
-/// The one who waits. Dropped, it has stopped waiting.
+/// The waiting caller. Dropping it cancels the command.
 pub struct Foreground {
     supervisor: Arc<Supervisor>,
     phase: Phase,
@@ -23,7 +23,7 @@ enum Phase {
 }
 
 impl Foreground {
-    /// Starts the command, and waits until it executes or could not be.
+    /// Starts the command, and waits until it executes or has failed to.
     pub async fn begin(
         supervisor: &Arc<Supervisor>,
         request: StartRequest,
@@ -35,18 +35,18 @@ impl Foreground {
         let starting = tokio::spawn(async move { starter.begin(request, admitted, asked_by, None).await });
         let mut waiting = Self { supervisor: Arc::clone(supervisor), phase: Phase::Starting(starting) };
         let held = waiting.started().await?;
-        supervisor.settle_in(&held, began).await;
+        supervisor.wait_until_started(&held, began).await;
         Ok((waiting, held))
     }
 
-    /// Somebody waits again for a command that was started before.
+    /// Waits again for a command that was started before.
     pub fn of(supervisor: &Arc<Supervisor>, held: Arc<RunHandle>) -> Self {
         Self { supervisor: Arc::clone(supervisor), phase: Phase::Started(held) }
     }
 
     async fn started(&mut self) -> Result<Arc<RunHandle>, Refusal> {
         let Phase::Starting(starting) = &mut self.phase else {
-            return Err(Refusal::internal("it was started before"));
+            return Err(Refusal::internal("the command was already started"));
         };
         let started = starting.await.map_err(Refusal::internal).flatten();
         self.phase = match &started {
@@ -56,7 +56,7 @@ impl Foreground {
         started
     }
 
-    /// It goes on without anybody who waits, or has ended.
+    /// Lets the command continue without a caller, or notes that it has ended.
     pub fn release(mut self) {
         self.phase = Phase::Over;
     }
@@ -79,7 +79,7 @@ impl Drop for Foreground {
     }
 }
 
-/// Ends a command whose caller is gone. One whose daemon goes is left to the next.
+/// Cancels a command whose caller is gone. If the daemon shuts down, the next daemon takes the command.
 fn abort(supervisor: &Arc<Supervisor>, held: &RunHandle) {
     if supervisor.lifecycle.phase.borrow().leaves_runs() {
         return;

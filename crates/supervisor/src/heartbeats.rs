@@ -1,5 +1,5 @@
-//! Output heartbeats for clients that follow events: `run-output`, at most one a second for each run. They are live
-//! only: no row, no number. Keepers tell of growth only while somebody follows events, and once for each heartbeat.
+//! Output heartbeats for clients that follow events: `run-output`, at most one per second and run. They are live
+//! only: no row, no number. Keepers report growth only while a client follows events, and once per heartbeat.
 
 use crate::run_handle::RunHandle;
 use crate::supervisor::Supervisor;
@@ -16,14 +16,14 @@ use tokio::time::{Instant, sleep_until};
 
 /// Time between two heartbeats of one run.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Time until a run that is not recorded as started is looked at again.
+/// Time until a run that is not recorded as started is checked again.
 const UNTIL_RECORDED: Duration = Duration::from_millis(20);
-/// How many heartbeats wait for a client that is slow to read them; older ones are dropped.
+/// Number of heartbeats queued for a slow client; older ones are dropped.
 const QUEUE: usize = 256;
 
-/// Where held runs tell that their output grows.
+/// The heartbeats of the held runs.
 pub struct Heartbeats {
-    /// How many clients follow events.
+    /// Number of clients that follow events.
     followers: watch::Sender<usize>,
     beats: broadcast::Sender<Event>,
 }
@@ -38,7 +38,7 @@ impl Default for Heartbeats {
 pub struct HeartbeatFollower {
     supervisor: Arc<Supervisor>,
     beats: broadcast::Receiver<Event>,
-    /// The one that was waited for.
+    /// The heartbeat that ended the wait.
     first: Option<Event>,
 }
 
@@ -50,7 +50,7 @@ impl HeartbeatFollower {
         Self { supervisor: Arc::clone(supervisor), beats, first: None }
     }
 
-    /// Returns those that have come since.
+    /// Returns the heartbeats since the last call.
     pub fn take(&mut self) -> Vec<Event> {
         let mut taken: Vec<Event> = self.first.take().into_iter().collect();
         loop {
@@ -62,10 +62,10 @@ impl HeartbeatFollower {
         }
     }
 
-    /// Waits until there is one to take. Nothing is lost if the wait is given up.
+    /// Waits for a heartbeat. Cancelling the wait loses none.
     pub async fn wait(&mut self) {
         if self.first.is_none() {
-            // One that was dropped because others came is as good a reason to look.
+            // A dropped heartbeat is as good a reason to look.
             self.first = self.beats.recv().await.ok();
         }
     }
@@ -77,7 +77,7 @@ impl Drop for HeartbeatFollower {
     }
 }
 
-/// The event that a run's output has grown to so many bytes.
+/// Makes the event that a run's output has grown to this size.
 pub fn heartbeat(ticket: &Ticket, instance_id: InstanceId, bytes: u64, at_ms: u64) -> Event {
     Event {
         seq: None,
@@ -90,22 +90,22 @@ pub fn heartbeat(ticket: &Ticket, instance_id: InstanceId, bytes: u64, at_ms: u6
     }
 }
 
-/// When one held run tells of its growth.
+/// The heartbeat schedule of one held run.
 pub(crate) struct Pulse {
     supervisor: Arc<Supervisor>,
     followers: watch::Receiver<usize>,
     state: PulseState,
-    /// The length of the output that was told last, or that was there when the first client came.
-    told: u64,
+    /// The output length that was announced last, or that existed when the first client came.
+    announced: u64,
 }
 
 #[derive(Clone, Copy)]
 enum PulseState {
-    /// Nobody follows.
+    /// No client follows.
     Off,
-    /// The keeper tells of growth.
+    /// The keeper reports growth.
     Listening,
-    /// The next heartbeat may come then.
+    /// The time of the next heartbeat.
     Resting(Instant),
 }
 
@@ -113,10 +113,10 @@ impl Pulse {
     pub(crate) fn new(supervisor: &Arc<Supervisor>) -> Self {
         let mut followers = supervisor.events.heartbeats.followers.subscribe();
         followers.mark_changed();
-        Self { supervisor: Arc::clone(supervisor), followers, state: PulseState::Off, told: 0 }
+        Self { supervisor: Arc::clone(supervisor), followers, state: PulseState::Off, announced: 0 }
     }
 
-    /// Waits until `go_on` has something to do.
+    /// Waits until `update` has something to do.
     pub(crate) async fn due(&mut self) {
         let followers = &mut self.followers;
         let changed = async { followers.changed().await.is_ok() };
@@ -132,14 +132,14 @@ impl Pulse {
         }
     }
 
-    /// Begins or ceases to listen, or tells what grew in the meantime.
-    pub(crate) fn go_on(&mut self, held: &RunHandle) {
+    /// Starts or stops the keeper's reports, or announces growth since the last heartbeat.
+    pub(crate) fn update(&mut self, held: &RunHandle) {
         let is_followed = *self.followers.borrow_and_update() > 0;
         self.state = match self.state {
             PulseState::Off if is_followed => {
-                // What was written before is no news.
+                // Output from before is no growth.
                 let written = tenure_output::totals(&held.directory.join("output"));
-                self.told = written.map_or(0, |totals| totals.bytes);
+                self.announced = written.map_or(0, |totals| totals.bytes);
                 held.follow();
                 PulseState::Listening
             }
@@ -148,35 +148,37 @@ impl Pulse {
                 PulseState::Off
             }
             PulseState::Resting(_) if !is_followed => PulseState::Off,
-            PulseState::Resting(until) if until <= Instant::now() => self.tell(held).unwrap_or_else(|| {
-                held.follow();
-                PulseState::Listening
-            }),
+            PulseState::Resting(until) if until <= Instant::now() => {
+                self.announce(held).unwrap_or_else(|| {
+                    held.follow();
+                    PulseState::Listening
+                })
+            }
             same => same,
         };
     }
 
-    /// The keeper said that the output grew.
+    /// Handles the keeper's report that the output grew.
     pub(crate) fn grew(&mut self, held: &RunHandle) {
         if let PulseState::Listening = self.state
-            && let Some(resting) = self.tell(held)
+            && let Some(resting) = self.announce(held)
         {
             held.unfollow();
             self.state = resting;
         }
     }
 
-    /// Tells of growth if there is some; returns how long to rest then. That the run started is recorded first.
-    fn tell(&mut self, held: &RunHandle) -> Option<PulseState> {
+    /// Announces growth, if there is any; returns the time to rest. The start of the run is recorded first.
+    fn announce(&mut self, held: &RunHandle) -> Option<PulseState> {
         let status = held.status();
-        if status.grown <= self.told {
+        if status.grown <= self.announced {
             return None;
         }
         if status.note.is_none() {
             return Some(PulseState::Resting(Instant::now() + UNTIL_RECORDED));
         }
-        self.told = status.grown;
-        // Without a receiver it is told to nobody.
+        self.announced = status.grown;
+        // Without a receiver the heartbeat is dropped.
         let beat = heartbeat(&held.ticket, self.supervisor.instance.clone(), status.grown, clock::unix_ms());
         let _ = self.supervisor.events.heartbeats.beats.send(beat);
         Some(PulseState::Resting(Instant::now() + INTERVAL))

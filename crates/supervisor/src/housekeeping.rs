@@ -1,8 +1,8 @@
 //! Housekeeping: removes ended runs by age, number and size, closed sessions by age and number, old events, and the
 //! leftovers of killed nurseries and keepers. The crates above add chores of their own.
 
+use crate::disk_reserve;
 use crate::lifecycle::Phase;
-use crate::reserve;
 use crate::supervisor::Supervisor;
 use crate::sync::until;
 use crate::task;
@@ -13,16 +13,16 @@ use tenure_keeper::sweep;
 use tenure_os::clock;
 use tenure_store::Retention;
 
-/// How often at most.
-const OFTEN: Duration = Duration::from_millis(100);
-/// How soon after the start, at most: whoever waits for the daemon comes first.
-const FIRST: Duration = Duration::from_secs(20);
-/// How many runs go at a time.
+/// Minimum time between two rounds.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum time from the start to the first round: waiting clients come first.
+const FIRST_DELAY: Duration = Duration::from_secs(20);
+/// Number of runs removed at a time.
 const BATCH: usize = 100;
-/// How many sessions go each time, at most, in batches: what is left goes the next time.
-const SESSIONS: usize = 100 * BATCH;
+/// Maximum number of sessions removed in one round; the rest is removed in the next.
+const MAX_SESSIONS: usize = 100 * BATCH;
 
-/// One run of a chore.
+/// One execution of a chore.
 pub type ChoreRun<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Housekeeping of a crate above.
@@ -31,11 +31,11 @@ pub trait Chore: Send + Sync {
     fn run(&self) -> ChoreRun<'_>;
 }
 
-/// Cleans up now and then, until the daemon leaves.
+/// Runs the housekeeping until the daemon shuts down.
 pub async fn forever(supervisor: Arc<Supervisor>, chores: Vec<Box<dyn Chore>>) {
     let mut phase = supervisor.lifecycle.phase.subscribe();
-    let every = supervisor.settings.retention.every.max(OFTEN);
-    let mut pause = FIRST.min(every);
+    let every = supervisor.settings.retention.every.max(MIN_INTERVAL);
+    let mut pause = FIRST_DELAY.min(every);
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -54,17 +54,17 @@ fn millis(length: Option<Duration>) -> u64 {
 }
 
 /// The retention time in milliseconds: unlimited while the wall clock cannot be trusted to tell ages.
-fn kept_ms(supervisor: &Supervisor, age: Option<Duration>) -> u64 {
+fn retention_ms(supervisor: &Supervisor, age: Option<Duration>) -> u64 {
     millis(age.filter(|age| supervisor.lifecycle.may_remove_by_age(*age)))
 }
 
-/// Removes what has outlived its use.
+/// Removes everything past its retention.
 pub(crate) async fn tidy(supervisor: &Arc<Supervisor>) {
     // Read before the clocks are compared: if the wall clock is set ahead after that, nothing gets older by it.
     let now_ms = clock::unix_ms();
     let keep = supervisor.settings.retention;
     let keep = Retention {
-        age_ms: kept_ms(supervisor, keep.age),
+        age_ms: retention_ms(supervisor, keep.age),
         count: keep.count.unwrap_or(u64::MAX),
         bytes: keep.bytes.unwrap_or(u64::MAX),
     };
@@ -75,13 +75,13 @@ pub(crate) async fn tidy(supervisor: &Arc<Supervisor>) {
                 for row in &rows {
                     gone += usize::from(supervisor.discard(row).await);
                 }
-                // What could not go now comes again: it is tried next time, not at once.
+                // Rows that could not be removed are found again: retry in the next round, not at once.
                 if rows.len() < BATCH || gone == 0 {
                     break;
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "ended runs cannot be looked through");
+                tracing::error!(%error, "ended runs cannot be listed");
                 break;
             }
         }
@@ -89,32 +89,32 @@ pub(crate) async fn tidy(supervisor: &Arc<Supervisor>) {
     tidy_sessions(supervisor, now_ms).await;
     task::tidy_tasks(supervisor).await;
     let events = supervisor.settings.events;
-    let before = now_ms.saturating_sub(kept_ms(supervisor, events.age));
+    let before = now_ms.saturating_sub(retention_ms(supervisor, events.age));
     if let Err(error) = supervisor.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {
         tracing::error!(%error, "old events cannot be removed");
     }
     if let Err(error) = supervisor.registry.trim_approvals(before).await {
-        tracing::error!(%error, "old questions cannot be removed");
+        tracing::error!(%error, "old approval requests cannot be removed");
     }
     let sweeping = Arc::clone(supervisor);
     let swept = move || sweep::sweep(&sweeping.state, &sweeping.instance, sweep::OLD);
     // The next sweep tries again.
     let _ = tokio::task::spawn_blocking(swept).await;
-    tokio::task::block_in_place(|| reserve::set_reserve(supervisor));
+    tokio::task::block_in_place(|| disk_reserve::create(supervisor));
 }
 
 /// Removes sessions that were closed long ago. The runs that belonged to them go by their own rules.
 async fn tidy_sessions(supervisor: &Supervisor, now_ms: u64) {
     let keep = &supervisor.settings.sessions;
-    let before = now_ms.saturating_sub(kept_ms(supervisor, keep.age));
+    let before = now_ms.saturating_sub(retention_ms(supervisor, keep.age));
     let most = keep.count.unwrap_or(u64::MAX);
-    for _ in 0..SESSIONS / BATCH {
+    for _ in 0..MAX_SESSIONS / BATCH {
         match supervisor.registry.trim_sessions(before, most, BATCH).await {
             Ok(gone) if gone.len() < BATCH => break,
-            // Others write in between.
+            // Each batch is a transaction of its own, so other writers get their turn.
             Ok(_) => {}
             Err(error) => {
-                tracing::error!(%error, "closed sessions cannot be looked through");
+                tracing::error!(%error, "closed sessions cannot be listed");
                 break;
             }
         }

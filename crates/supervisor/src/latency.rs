@@ -1,4 +1,4 @@
-//! How long starts and stops take, for the metrics.
+//! Durations of starts and stops, for the metrics.
 
 use crate::run_handle::RunHandle;
 use prometheus_client::metrics::histogram::Histogram;
@@ -22,12 +22,12 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// A run that was asked for executes, or could not be.
+    /// Records the duration of a start, which may have failed.
     pub(crate) fn started(&self, took: Duration) {
         self.start.observe(took.as_secs_f64());
     }
 
-    /// A run that was being ended has ended.
+    /// Records the duration of a stop.
     pub(crate) fn ended(&self, held: &RunHandle, ending: &Ending) {
         if let Some(since) = held.status().leaving_since_ms {
             #[expect(clippy::cast_precision_loss, reason = "a run is not stopped for aeons")]

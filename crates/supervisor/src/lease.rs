@@ -1,34 +1,34 @@
-//! The heartbeat that keeps our leases, and the watch over the heartbeats of others who share the registry. Nothing
-//! here waits for a run: a heartbeat that comes late costs every lease.
+//! The heartbeat that renews our leases, and the watch over the heartbeats of other instances in the registry.
+//! Nothing here waits for a run: one late heartbeat costs all leases.
 
+use crate::disk_reserve;
 use crate::lifecycle::Phase;
 use crate::reconcile;
 use crate::register_existing;
-use crate::reserve;
 use crate::supervisor::Supervisor;
 use crate::sync::{lock, until};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tenure_core::ids::{InstanceId, RegistryId};
-use tenure_core::lease::{Beat as Seen, Observer, Rhythm, Tenancy};
+use tenure_core::lease::{Beat as ObservedBeat, Observer, Rhythm, Tenancy};
 use tenure_os::clock;
 use tenure_store::{Beat, Failed, Registry};
 
-/// Until when the leases of an instance that was stopped on purpose hold: it comes back to them.
-const WHEN_IT_COMES_BACK: u64 = u64::MAX;
+/// Expiry of the leases of an instance that shut down on purpose: it will come back to them.
+const NEVER_EXPIRES: u64 = u64::MAX;
 
-/// What is being done about the runs of instances that are gone.
+/// The takeover of runs of instances that are gone.
 #[derive(Debug, Default)]
 struct Sweep {
     at_work: AtomicBool,
-    /// The heartbeats that stood still and have no run left.
+    /// The stopped heartbeats of instances without a run.
     settled: Mutex<HashMap<InstanceId, Beat>>,
-    /// The heartbeats that owners were unseated at, before and after. Taken while one is being unseated.
+    /// The heartbeats of unseated owners, before and after. Locked while an owner is being unseated.
     unseated: tokio::sync::Mutex<HashMap<InstanceId, (Beat, Beat)>>,
 }
 
-/// Our leases, and the heartbeats of others who share the registry.
+/// Our leases, and the heartbeats of the other instances in the registry.
 pub struct LeaseKeeper {
     /// The registry's id.
     pub(crate) registry_id: RegistryId,
@@ -48,7 +48,7 @@ impl LeaseKeeper {
         }
     }
 
-    /// Our seat in the registry.
+    /// Returns our seat in the registry.
     pub fn tenancy(&self) -> MutexGuard<'_, Tenancy> {
         lock(&self.tenancy)
     }
@@ -59,7 +59,7 @@ impl LeaseKeeper {
     }
 }
 
-/// Takes our seat in the registry: from now on whoever acted as us before is superseded.
+/// Takes our seat in the registry; from now on an earlier process of this instance is superseded.
 pub async fn enrol(
     registry: &dyn Registry,
     instance: InstanceId,
@@ -72,12 +72,12 @@ pub async fn enrol(
     let beat = registry.enrol(instance, about, wall.saturating_add(ttl)).await?;
     let mut tenancy = Tenancy::begin(beat.incarnation, rhythm);
     let first = tenancy.next(wall);
-    // It is the first of a tenancy that was just begun.
+    // The first renewal of a new tenancy cannot fail.
     let _ = tenancy.renewed(first, begun);
     Ok((tenancy, beat))
 }
 
-/// Renews our leases and watches the others', until the daemon leaves.
+/// Renews our leases and watches the other instances, until the daemon is gone.
 pub async fn beat(supervisor: Arc<Supervisor>, mut last: Beat) {
     let mut phase = supervisor.lifecycle.phase.subscribe();
     loop {
@@ -89,26 +89,26 @@ pub async fn beat(supervisor: Arc<Supervisor>, mut last: Beat) {
         match renew(&supervisor, last).await {
             Ok(beat) => last = beat,
             Err(error) => {
-                tracing::error!(%error, "our heartbeat was not taken");
-                reserve::give_up_reserve(&supervisor, &error);
+                tracing::error!(%error, "our heartbeat was not recorded");
+                disk_reserve::release_after(&supervisor, &error);
             }
         }
         watch_others(&supervisor).await;
         let supervisor = Arc::clone(&supervisor);
-        tokio::spawn(async move { register_existing::adopt_marked(&supervisor).await });
+        tokio::spawn(async move { register_existing::register_marked(&supervisor).await });
     }
 }
 
-/// Leaves if the state root is not where it was; returns true if so. Runs of a moved root go on, and the next daemon
-/// finds them there. Runs of a deleted root are ended: nobody could find them.
+/// Shuts down if the state root was moved or deleted; returns true if so. Runs of a moved root continue, and the next
+/// daemon finds them there. Runs of a deleted root are cancelled, because nobody could find them.
 pub(crate) fn check_root(supervisor: &Supervisor) -> bool {
     if !supervisor.state.is_moved() {
         return false;
     }
     let deleted = supervisor.state.is_deleted();
     if !supervisor.lifecycle.is_draining() {
-        let runs = if deleted { "ended" } else { "left to go on" };
-        tracing::warn!(deleted, "the state root was moved or deleted: leaving, and runs are {runs}");
+        let runs = if deleted { "cancelled" } else { "left running" };
+        tracing::warn!(deleted, "the state root was moved or deleted: shutting down, and runs are {runs}");
     }
     supervisor.lifecycle.drain(deleted);
     true
@@ -122,7 +122,7 @@ async fn renew(supervisor: &Arc<Supervisor>, last: Beat) -> Result<Beat, Failed>
         let _ = supervisor.leases.tenancy().renewed(next, begun);
         return Ok(beat);
     }
-    tracing::warn!("another instance took us for gone: our leases are looked at anew");
+    tracing::warn!("another instance took over our leases: checking them again");
     let about = about(&supervisor.state);
     let (tenancy, beat) =
         enrol(&*supervisor.registry, supervisor.instance.clone(), about, supervisor.settings.rhythm())
@@ -130,28 +130,28 @@ async fn renew(supervisor: &Arc<Supervisor>, last: Beat) -> Result<Beat, Failed>
     *supervisor.leases.tenancy() = tenancy;
     let supervisor = Arc::clone(supervisor);
     tokio::spawn(async move {
-        drop_what_was_stolen(&supervisor).await;
-        // One that failed is logged; what was held before still is.
+        drop_stolen_runs(&supervisor).await;
+        // A failure is logged; the held runs are still held.
         let _ = reconcile::reconcile_all(&supervisor).await;
     });
     Ok(beat)
 }
 
-/// Lets go of the runs that are another's by now.
-async fn drop_what_was_stolen(supervisor: &Supervisor) {
+/// Lets go of the runs that another instance holds by now.
+async fn drop_stolen_runs(supervisor: &Supervisor) {
     for held in supervisor.runs.all() {
         match supervisor.registry.run(held.ticket.run_id.clone()).await {
             Ok(Some(row)) if row.hold == held.hold => {}
             Ok(row) => {
                 let whose = row.map_or("nobody".to_owned(), |row| row.hold.instance.to_string());
-                held.let_go(format!("its lease is held by {whose} now"));
+                held.let_go(format!("its lease is now held by {whose}"));
             }
-            Err(error) => tracing::error!(%error, "a lease cannot be looked at"),
+            Err(error) => tracing::error!(%error, "a lease cannot be read"),
         }
     }
 }
 
-/// Looks at the heartbeats of the others; those who are gone lose their runs to whoever is first.
+/// Checks the heartbeats of the other instances; the first to notice that one is gone takes its runs.
 async fn watch_others(supervisor: &Arc<Supervisor>) {
     let Ok(instances) = supervisor.registry.instances().await else { return };
     let (now, wall) = (clock::awake(), clock::unix_ms());
@@ -159,7 +159,7 @@ async fn watch_others(supervisor: &Arc<Supervisor>) {
         let mut observer = lock(&supervisor.leases.observer);
         for row in instances.iter().filter(|row| row.instance != supervisor.instance) {
             let Beat { number, incarnation } = row.beat;
-            let seen = Seen { number, incarnation, expires_at_ms: row.expires_at_ms };
+            let seen = ObservedBeat { number, incarnation, expires_at_ms: row.expires_at_ms };
             observer.see(&row.instance, seen, now);
         }
     }
@@ -182,7 +182,7 @@ async fn watch_others(supervisor: &Arc<Supervisor>) {
     }
 }
 
-/// Settles the runs of those who are gone. Whoever has none left is not looked at again.
+/// Settles the runs of the gone instances. An instance without runs is not checked again.
 async fn take_over(supervisor: &Arc<Supervisor>, gone: Vec<(InstanceId, Beat)>) {
     let rows = match reconcile::unfinished(supervisor).await {
         Ok(rows) => rows,
@@ -198,7 +198,8 @@ async fn take_over(supervisor: &Arc<Supervisor>, gone: Vec<(InstanceId, Beat)>) 
         .await;
 }
 
-/// Whether an instance's leases may be taken: it was watched being gone, or we have unseated it and it is not back.
+/// Returns true if an instance's leases may be taken: we saw its heartbeat stop, or we unseated it and it is not
+/// back.
 pub(crate) async fn is_gone(supervisor: &Supervisor, owner: &InstanceId, wall: u64) -> bool {
     lock(&supervisor.leases.observer).is_expired(owner, wall, clock::awake())
         || unseated_by_us(supervisor, &*supervisor.leases.sweep.unseated.lock().await, owner).is_some()
@@ -215,8 +216,8 @@ fn unseated_by_us(
     (seen == before || seen == after).then_some(after)
 }
 
-/// Raises the incarnation of an owner that was watched being gone. One raise serves for all of its runs: that it
-/// has not come back is compared again with each of them.
+/// Raises the incarnation of an owner whose heartbeat stopped. One raise serves all of its runs; each steal checks
+/// again that the owner has not come back.
 pub async fn unseat(supervisor: &Supervisor, owner: &InstanceId) -> Option<Beat> {
     let mut unseated = supervisor.leases.sweep.unseated.lock().await;
     if let Some(after) = unseated_by_us(supervisor, &unseated, owner) {
@@ -230,16 +231,16 @@ pub async fn unseat(supervisor: &Supervisor, owner: &InstanceId) -> Option<Beat>
     Some(after)
 }
 
-/// Leaves our seat on purpose: the leases wait for us. Only when our heart has stopped: a later beat would undo it.
+/// Leaves our seat on purpose, so that the leases wait for us. The heartbeat must have stopped: a later beat would
+/// undo this.
 pub async fn rest(supervisor: &Supervisor) {
     let last = Beat { incarnation: supervisor.leases.tenancy().incarnation(), number: 0 };
-    if let Err(error) = supervisor.registry.beat(supervisor.instance.clone(), last, WHEN_IT_COMES_BACK).await
-    {
-        tracing::error!(%error, "our leases could not be put to rest");
+    if let Err(error) = supervisor.registry.beat(supervisor.instance.clone(), last, NEVER_EXPIRES).await {
+        tracing::error!(%error, "our leases could not be left for the next start");
     }
 }
 
-/// Where an instance is, for people.
+/// Describes an instance for people.
 pub fn about(state: &tenure_keeper::state_root::StateRoot) -> String {
     format!("pid {} on {}", std::process::id(), state.path().display())
 }

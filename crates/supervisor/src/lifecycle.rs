@@ -1,4 +1,4 @@
-//! The daemon's own life: it serves, drains, and is gone.
+//! The daemon's own life: serving, draining, gone.
 
 use crate::sync::lock;
 use std::sync::Mutex;
@@ -7,25 +7,25 @@ use tenure_core::wall::{self, WallClock};
 use tenure_os::{clock, reaper};
 use tokio::sync::watch;
 
-/// Time that requests under way may take when the daemon leaves.
-pub const FAREWELL: Duration = Duration::from_secs(2);
+/// Time that requests under way may take when the daemon shuts down.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The phases of the daemon's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It serves.
+    /// The daemon serves.
     Serving,
-    /// It takes no more runs, and leaves.
+    /// The daemon takes no more runs, and shuts down.
     Draining {
-        /// True if its runs are ended first.
+        /// True if its runs are cancelled first.
         cancel_runs: bool,
     },
-    /// It has left.
+    /// The daemon has shut down.
     Gone,
 }
 
 impl Phase {
-    /// Returns true if it leaves, or has left, and runs go on.
+    /// Returns true if the daemon shuts down or has done so, and its runs continue.
     pub fn leaves_runs(self) -> bool {
         matches!(self, Phase::Draining { cancel_runs: false } | Phase::Gone)
     }
@@ -33,14 +33,14 @@ impl Phase {
 
 /// The daemon's phase and clocks.
 pub struct Lifecycle {
-    /// The phase, for whoever waits for the next.
+    /// The phase, for tasks that wait for the next.
     pub phase: watch::Sender<Phase>,
     /// Start of the daemon.
     pub started_at_ms: u64,
     /// True if every process below this one belongs to a run. The daemon is then the subreaper for orphans of runs that
     /// lost their keeper and nursery.
     pub(crate) adopts_orphans: bool,
-    /// Tells if the time of day can be trusted for removal by age.
+    /// Decides if the wall clock can be trusted for removal by age.
     wall: Mutex<WallClock>,
 }
 
@@ -49,7 +49,7 @@ impl Default for Lifecycle {
         Self {
             phase: watch::Sender::new(Phase::Serving),
             started_at_ms: clock::unix_ms(),
-            // The program that executed us may have left us children. These belong to no run, nor do their orphans.
+            // The program that executed us may have left us children. They belong to no run, nor do their orphans.
             adopts_orphans: reaper::childless() && reaper::become_subreaper().is_ok(),
             wall: Mutex::new(WallClock::new(clock::since_boot(), clock::unix_ms())),
         }
@@ -57,12 +57,12 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Returns true if the daemon leaves or has left.
+    /// Returns true if the daemon shuts down or has done so.
     pub fn is_draining(&self) -> bool {
         *self.phase.borrow() != Phase::Serving
     }
 
-    /// Takes no more runs, and leaves. The first caller decides if runs are ended.
+    /// Starts the shutdown: no more runs are taken. The first caller decides if runs are cancelled.
     pub fn drain(&self, cancel_runs: bool) {
         self.phase.send_if_modified(|phase| {
             let serving = *phase == Phase::Serving;

@@ -1,4 +1,4 @@
-//! A daemon's end of a connection to a keeper: frames, driven by the runtime.
+//! The daemon's end of a connection to a keeper: frames over async I/O.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,8 +10,8 @@ use tenure_os::stream::Stream;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Duration, timeout};
 
-/// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for a keeper's response. A keeper does nothing that takes long, so this is for a machine that swaps.
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One connection to a keeper.
 #[derive(Debug)]
@@ -21,21 +21,21 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link over this connection.
+    /// Wraps a connection.
     pub fn new(conn: Conn) -> io::Result<Self> {
         Ok(Self { stream: Stream::new(conn)?, connection: Connection::default() })
     }
 
-    /// Connects to a run's keeper and says who we are; `holder` is given to ask for the run itself. A keeper of an
-    /// older Tenure answers with its older wire version. A refusal is an error of kind `PermissionDenied`.
-    pub(crate) async fn dial(dir: &RunDir, role: Role, holder: Option<Holder>) -> io::Result<Self> {
-        let mut link = Self::new(dir.dial()?)?;
+    /// Connects to a run's keeper and says hello; `holder` requests the run itself. A keeper of an older Tenure
+    /// answers with its older wire version. A refusal is an error of kind `PermissionDenied`.
+    pub(crate) async fn connect(dir: &RunDir, role: Role, holder: Option<Holder>) -> io::Result<Self> {
+        let mut link = Self::new(dir.connect()?)?;
         // The keeper asks the present holder first, which may take as long as a lease.
-        let patience = PATIENCE
+        let limit = RESPONSE_TIMEOUT
             + holder.as_ref().map_or(Duration::ZERO, |holder| Duration::from_millis(holder.lease_ttl_ms));
         loop {
             let hello = link.connection.hello(role, holder.clone());
-            let answer = link.ask_for(&hello, &[], patience).await?;
+            let answer = link.ask_for(&hello, &[], limit).await?;
             if link.connection.steps_down(&answer) {
                 continue;
             }
@@ -49,7 +49,8 @@ impl Link {
         }
     }
 
-    /// Says something to the keeper in the words that it has; what it has none for is not said.
+    /// Sends a request that needs no response. It is translated for an older keeper, or dropped if that keeper has no
+    /// word for it.
     pub async fn say(&mut self, ask: KeeperRequest) -> io::Result<()> {
         match ask.for_version(self.connection.version()) {
             Some(ask) => self.send(&ask, &[]).await,
@@ -57,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Sends a frame. If the wait is given up, the rest of it goes before the next one.
+    /// Sends a frame. If the call is cancelled, the next call sends the rest first.
     pub async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
         self.connection.push(head, body);
         while !self.connection.unsent().is_empty() {
@@ -69,7 +70,7 @@ impl Link {
         Ok(())
     }
 
-    /// The next frame; `None` once the other side is gone. Nothing is lost if the wait is given up.
+    /// Returns the next frame; `None` once the other side is gone. Cancelling the call loses nothing.
     pub async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<(T, Vec<u8>)>> {
         loop {
             if let Some(frame) = self.connection.next_frame().map_err(io::Error::other)? {
@@ -81,16 +82,16 @@ impl Link {
         }
     }
 
-    /// Asks one thing and waits for the answer; hints that come in between are dropped.
+    /// Sends a request and waits for the response; reports that come in between are dropped.
     pub async fn ask(&mut self, ask: &KeeperRequest, body: &[u8]) -> io::Result<KeeperMessage> {
-        self.ask_for(ask, body, PATIENCE).await
+        self.ask_for(ask, body, RESPONSE_TIMEOUT).await
     }
 
     async fn ask_for(
         &mut self,
         ask: &KeeperRequest,
         body: &[u8],
-        patience: Duration,
+        limit: Duration,
     ) -> io::Result<KeeperMessage> {
         if !self.connection.understands(ask) {
             let why = "the run's keeper was started by an older Tenure, which cannot do this";
@@ -107,16 +108,16 @@ impl Link {
                         | KeeperMessage::Started { .. },
                         _,
                     )) => {}
-                    Some((tell, _)) => return Ok(tell),
+                    Some((message, _)) => return Ok(message),
                     None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the keeper is gone")),
                 }
             }
         };
         let late = || io::Error::new(io::ErrorKind::TimedOut, "the keeper does not answer");
-        timeout(patience, answer).await.map_err(|_| late())?
+        timeout(limit, answer).await.map_err(|_| late())?
     }
 }
 
-pub(crate) fn unexpected(tell: &KeeperMessage) -> io::Error {
-    io::Error::other(format!("the keeper answered something else: {tell:?}"))
+pub(crate) fn unexpected(message: &KeeperMessage) -> io::Error {
+    io::Error::other(format!("the keeper sent an unexpected response:  {message:?}"))
 }

@@ -1,5 +1,5 @@
-//! The daemon's signs of life, for its warden and for a service manager. They come from a task of the runtime that
-//! serves clients, so they stop when nobody is served any more. A warden that was killed is replaced (decision 0028).
+//! The daemon's liveness signals, for its warden and for a service manager. They come from a task of the runtime that
+//! serves clients, so they stop when clients are not served any more. A killed warden is replaced (decision 0028).
 
 use crate::supervisor::Supervisor;
 use std::ffi::{OsStr, OsString};
@@ -12,18 +12,18 @@ use tenure_os::socket::Conn;
 use tenure_os::{process, program, service};
 use tenure_settings::Settings;
 
-/// Number of signs of life in the time after which a silent daemon is replaced.
+/// Number of liveness signals in the time after which a silent daemon is replaced.
 const SIGNS: u32 = 20;
-/// Number of signs of life in the time that a service manager allows.
+/// Number of liveness signals in the time that a service manager allows.
 const SIGNS_TO_MANAGER: u32 = 3;
 /// The pauses before a warden is restarted.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A sign of life. Its value does not matter.
+/// A liveness signal. Its value does not matter.
 const SIGN: u8 = b'.';
 
-/// Shows signs of life for as long as the runtime runs its tasks.
+/// Sends liveness signals as long as the runtime runs its tasks.
 pub async fn show(settings: Settings, mut warden: Option<Conn>) {
     let own = settings.daemon.replace_after.unwrap_or(REPLACE_AFTER) / SIGNS;
     let watchdog = service::watchdog();
@@ -33,7 +33,7 @@ pub async fn show(settings: Settings, mut warden: Option<Conn>) {
         if watchdog.is_some() {
             service::alive();
         }
-        // Never blocks: if the buffer is full, the warden has unread signs enough.
+        // Never blocks: if the buffer is full, the warden has enough unread signals.
         if let Some(conn) = &warden
             && let Err(error) = conn.write(&[SIGN])
         {

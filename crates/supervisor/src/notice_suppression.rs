@@ -1,5 +1,5 @@
-//! Suppresses notices of ends that were seen. Owners who poll or wait for a run, and callers who wait for a turn, are
-//! witnesses of its end: the notifier waits for them, and tells the end only if none has seen it.
+//! Suppresses notices of ends that the owner has seen. Owners that poll or wait for a run, and callers that wait for
+//! a turn, are witnesses of its end: the notifier waits for them, and sends the notice only if none has seen the end.
 
 use crate::requester::Requester;
 use crate::supervisor::Supervisor;
@@ -39,33 +39,34 @@ impl Witnesses {
     }
 }
 
-/// A witness of an end, until this is dropped.
-pub struct Sight {
+/// Marks the client as a witness of an end, until dropped.
+pub struct SeenGuard {
     supervisor: Arc<Supervisor>,
     what: Tracked,
-    /// `None` if the notice is sent all the same: an operator saw the end, not its owner.
+    /// `None` if the notice is sent anyway: an operator saw the end, not its owner.
     counts: Option<OwnedRwLockReadGuard<()>>,
 }
 
 impl Supervisor {
     /// Registers a witness of a run's end.
-    pub async fn about_to_see(self: &Arc<Self>, row: &RunRow, who: &Requester) -> Sight {
-        self.about_to_see_if(who.owns(row), Tracked::Run(row.ticket.run_id.clone())).await
+    pub async fn watch_run_end(self: &Arc<Self>, row: &RunRow, who: &Requester) -> SeenGuard {
+        self.watch_end(who.owns(row), Tracked::Run(row.ticket.run_id.clone())).await
     }
 
     /// Registers a witness of a turn's end. The caller says whether it counts.
-    pub async fn about_to_see_turn(self: &Arc<Self>, counts: bool, turn: &TurnId) -> Sight {
-        self.about_to_see_if(counts, Tracked::Turn(turn.clone())).await
+    pub async fn watch_turn_end(self: &Arc<Self>, counts: bool, turn: &TurnId) -> SeenGuard {
+        self.watch_end(counts, Tracked::Turn(turn.clone())).await
     }
 
-    async fn about_to_see_if(self: &Arc<Self>, counts: bool, what: Tracked) -> Sight {
+    async fn watch_end(self: &Arc<Self>, counts: bool, what: Tracked) -> SeenGuard {
         let counts = if counts { Some(self.witnesses.enter(&what).await) } else { None };
-        Sight { supervisor: Arc::clone(self), what, counts }
+        SeenGuard { supervisor: Arc::clone(self), what, counts }
     }
 }
 
-impl Sight {
-    /// Returns the work for after the answer is written: if the answer has the end, its notices are acknowledged.
+impl SeenGuard {
+    /// Returns the work for after the response is written: if the response contains the end, its notices are
+    /// acknowledged.
     pub fn of(self, ended: bool) -> Receipt {
         if !ended {
             return Receipt::default();

@@ -1,28 +1,29 @@
-//! Recorded runs that this daemon does not hold: gathers the evidence, has `core` decide, and carries the verdict out.
-//! Nothing is decided here. A steal is committed before anything else is done (I5), and each new verdict is told.
+//! Settles recorded runs that this daemon does not hold: gathers the evidence, has `core` decide, and applies the
+//! verdict. Nothing is decided here. A steal is committed before anything else is done (I5), and each new verdict is
+//! recorded as an event.
 //!
-//! # A recorded run that nobody holds
+//! # A recorded run without a holder
 //!
-//! At its start, when a keeper's connection breaks, and when another daemon's heartbeat stops, the daemon examines recorded runs: files, locks,
-//! keeper and process table give the evidence, `core` gives one verdict, and `act` carries it out, the steal first. A run that
-//! cannot be settled is examined again. A run of neither this instance nor this registry is **foreign**: its row came with a
-//! copy, and the daemon leaves it alone before it looks at any lock, socket or pid. A keeper hands its run over only to the run's own
-//! instance or registry, after it has asked the present holder. Runs that the registry has lost are recorded again. Decision 0026
-//! gives the reasons.
+//! At its start, when a keeper's connection breaks, and when another daemon's heartbeat stops, the daemon examines
+//! recorded runs: files, locks, keeper and process table give the evidence, `core` gives one verdict, and `apply`
+//! carries it out, the steal first. A run that cannot be settled is examined again. A run of neither this instance
+//! nor this registry is **foreign**: its row came with a copy, and the daemon leaves it alone before it looks at any
+//! lock, socket or pid. A keeper hands its run over only to the run's own instance or registry, after it has asked
+//! the present holder. Runs that the registry has lost are recorded again. Decision 0026 gives the reasons.
 
-mod act;
-mod claim;
+mod apply;
+mod claims;
 mod evidence;
 
 use crate::link::Link;
 use crate::refusal::Refusal;
 use crate::run_handle::RunHandle;
-use crate::runs::MOST_FOUND;
+use crate::runs::MAX_MATCHES;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
-use act::Outcome;
-pub(crate) use claim::Claims;
-use evidence::Looked;
+use apply::Outcome;
+pub(crate) use claims::Claims;
+use evidence::Findings;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,16 +37,17 @@ use tenure_keeper::rundir::RunDir;
 use tenure_store::{Failed, RunRow, Unfinished, Unreadable, kind};
 use tokio::task::JoinSet;
 
-/// The pauses between two looks at a run that could not be settled.
+/// The first and the longest pause between two attempts to settle a run.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The pauses between the tries of a daemon that begins, in milliseconds: shorter than a service manager's patience.
+/// The pauses between the attempts of a starting daemon, in milliseconds: in total less than a service manager's
+/// timeout.
 const PAUSES_AT_START: [u64; 4] = [100, 300, 900, 2700];
-/// How many runs are settled at once: one whose keeper is silent must not keep the others waiting.
-const AT_ONCE: usize = 64;
+/// Maximum number of runs settled at once: a silent keeper must not delay the others.
+const MAX_CONCURRENT: usize = 64;
 
-/// Settles every run that has not ended: those that are ours, and those whose owner is lost. Those that cannot be
-/// settled now are looked at again until they are.
+/// Settles every run that has not ended and is ours, or whose owner is lost. A run that cannot be settled now is
+/// retried until it is.
 pub(crate) async fn reconcile_all(supervisor: &Arc<Supervisor>) -> Result<(), Failed> {
     let rows = unfinished(supervisor).await.inspect_err(|error| {
         tracing::error!(%error, "the recorded runs cannot be read");
@@ -56,8 +58,8 @@ pub(crate) async fn reconcile_all(supervisor: &Arc<Supervisor>) -> Result<(), Fa
     Ok(())
 }
 
-/// The runs that have not ended, as a daemon that begins finds them: one that cannot read which there are holds none of
-/// them, so it must not serve.
+/// Reads the unfinished runs for a starting daemon. A daemon that cannot read them would hold none of them, so it
+/// must not serve.
 pub async fn recorded_at_start(supervisor: &Supervisor) -> Result<Vec<RunRow>, Failed> {
     for pause in PAUSES_AT_START {
         if let Ok(rows) = unfinished(supervisor).await {
@@ -68,7 +70,7 @@ pub async fn recorded_at_start(supervisor: &Supervisor) -> Result<Vec<RunRow>, F
     unfinished(supervisor).await
 }
 
-/// The runs that have not ended. Those that cannot be read are left alone (I6).
+/// Reads the unfinished runs. Rows that cannot be read are left alone (I6).
 pub async fn unfinished(supervisor: &Supervisor) -> Result<Vec<RunRow>, Failed> {
     let Unfinished { runs, unreadable } = supervisor.registry.unfinished().await?;
     for Unreadable { run, why } in unreadable {
@@ -82,11 +84,11 @@ pub async fn reconcile_run(supervisor: &Arc<Supervisor>, run: &RunId) {
     settle(supervisor, run.clone()).await;
 }
 
-/// Settles these, and returns when each was looked at once.
+/// Settles these runs, and returns when each was judged once.
 pub async fn settle_all(supervisor: &Arc<Supervisor>, rows: Vec<RunRow>) {
     let mut settling = JoinSet::new();
     for row in rows {
-        while settling.len() >= AT_ONCE {
+        while settling.len() >= MAX_CONCURRENT {
             settling.join_next().await;
         }
         let supervisor = Arc::clone(supervisor);
@@ -95,20 +97,20 @@ pub async fn settle_all(supervisor: &Arc<Supervisor>, rows: Vec<RunRow>) {
     while settling.join_next().await.is_some() {}
 }
 
-/// Settles one run, unless it is held, or somebody starts or settles it at this moment.
+/// Settles one run, unless it is held, or another task starts or settles it at this moment.
 async fn settle(supervisor: &Arc<Supervisor>, run: RunId) {
     let Some(watch) = supervisor.runs.watched.claim(&run) else { return };
     if judge_once(supervisor, &run).await == Some(Outcome::Unsettled) {
         let supervisor = Arc::clone(supervisor);
         tokio::spawn(async move {
-            keep_looking(&supervisor, &run).await;
+            retry_until_settled(&supervisor, &run).await;
             drop(watch);
         });
     }
 }
 
-/// Looks again and again until a run that is not held is settled.
-async fn keep_looking(supervisor: &Arc<Supervisor>, run: &RunId) {
+/// Judges a run again and again until it is settled.
+async fn retry_until_settled(supervisor: &Arc<Supervisor>, run: &RunId) {
     let mut pause = FIRST_PAUSE;
     loop {
         tokio::time::sleep(pause).await;
@@ -120,7 +122,7 @@ async fn keep_looking(supervisor: &Arc<Supervisor>, run: &RunId) {
     }
 }
 
-/// What came of one look; `None` if it is none of our business now.
+/// Judges a run once; `None` if it is none of our business now.
 async fn judge_once(supervisor: &Arc<Supervisor>, run: &RunId) -> Option<Outcome> {
     let Some(claim) = supervisor.runs.claims.claim(run) else { return Some(Outcome::Unsettled) };
     if supervisor.runs.get(run).is_some() {
@@ -139,15 +141,16 @@ async fn judge_once(supervisor: &Arc<Supervisor>, run: &RunId) -> Option<Outcome
     outcome
 }
 
-/// The connection to a held run's keeper is lost without an ending. Nobody else judges it while it is held. Returns a
-/// new connection if the keeper answers; otherwise the run is over here.
-pub async fn look_after(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>) -> Option<Link> {
+/// Handles a lost connection to a held run's keeper without an ending. No other task judges the run while it is held.
+/// Returns a new connection if the keeper answers; otherwise the run is over here.
+pub async fn reconnect_or_settle(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>) -> Option<Link> {
     let run = &held.ticket.run_id;
     let mut pause = FIRST_PAUSE;
     loop {
         if let Ok(dir) = RunDir::open(&held.directory)
             && let Ok(link) =
-                Link::dial(&dir, Role::Holder { epoch: held.hold.epoch }, Some(supervisor.as_holder())).await
+                Link::connect(&dir, Role::Holder { epoch: held.hold.epoch }, Some(supervisor.as_holder()))
+                    .await
         {
             return Some(link);
         }
@@ -165,7 +168,7 @@ pub async fn look_after(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>) -> 
                 return None;
             }
             Some(Outcome::Held) => {
-                held.let_go("its keeper was dialled anew".to_owned());
+                held.let_go("another task reconnected to its keeper".to_owned());
                 return None;
             }
             Some(Outcome::NotOurs) | None => {
@@ -179,7 +182,7 @@ pub async fn look_after(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>) -> 
     }
 }
 
-/// What the evidence asks for, for each recorded run that is meant; carried out unless it is a dry run.
+/// Judges each selected run and, unless this is a dry run, applies the verdict.
 pub async fn reap(
     supervisor: &Arc<Supervisor>,
     which: &Selector,
@@ -189,12 +192,12 @@ pub async fn reap(
     if let Some(text) = &which.run {
         check_unique(supervisor, text).await?;
     }
-    let mode = if dry_run { Mode::Look } else { Mode::Act };
-    for row in unfinished(supervisor).await?.into_iter().filter(|row| is_meant(row, which)) {
+    let mode = if dry_run { Mode::DryRun } else { Mode::Act };
+    for row in unfinished(supervisor).await?.into_iter().filter(|row| is_selected(row, which)) {
         let claim = supervisor.runs.claims.claim(&row.ticket.run_id);
-        // One that is being settled at this moment is only looked at.
-        let mode = if claim.is_some() { mode } else { Mode::Look };
-        // Before the row: whoever lets go of a run has recorded its ending.
+        // If another task settles the run at this moment, only report the verdict.
+        let mode = if claim.is_some() { mode } else { Mode::DryRun };
+        // Before the row: a holder records the ending before it lets go.
         if supervisor.runs.get(&row.ticket.run_id).is_some() {
             continue;
         }
@@ -219,33 +222,33 @@ pub async fn reap(
     Ok(lines)
 }
 
-/// An id that is to be reaped means one run.
+/// Refuses an id that does not mean exactly one run.
 async fn check_unique(supervisor: &Supervisor, text: &str) -> Result<(), Refusal> {
-    let ids = supervisor.registry.find(text.to_owned(), MOST_FOUND).await?;
+    let ids = supervisor.registry.find(text.to_owned(), MAX_MATCHES).await?;
     let unknown =
         || Refusal::no_such_run(format!("no run has the id {text:?}: `tenure ps --all` lists them"));
     let found = find_by_prefix(text, "runs", ids, RunId::as_str).map_err(Refusal::ambiguous)?;
     found.map(drop).ok_or_else(unknown)
 }
 
-async fn judge(supervisor: &Arc<Supervisor>, row: &RunRow, mode: Mode) -> Judged {
-    let looked = match evidence::look(supervisor, row, mode).await {
+async fn judge(supervisor: &Arc<Supervisor>, row: &RunRow, mode: Mode) -> Judgement {
+    let findings = match evidence::gather(supervisor, row, mode).await {
         // The record was lost or restored, and is older than the lease, so the keeper's epoch counts.
-        Looked { ahead: Some(epoch), .. } if raise_epoch(supervisor, row, epoch).await => {
-            return Judged {
+        Findings { ahead: Some(epoch), .. } if raise_epoch(supervisor, row, epoch).await => {
+            return Judgement {
                 verdict: Verdict::RetryLater { why: Doubt::KeeperRefuses },
                 outcome: Some(Outcome::Unsettled),
             };
         }
-        looked => looked,
+        findings => findings,
     };
-    let verdict = decide(&looked.case);
-    if mode == Mode::Look {
-        return Judged { verdict, outcome: None };
+    let verdict = decide(&findings.case);
+    if mode == Mode::DryRun {
+        return Judgement { verdict, outcome: None };
     }
-    let outcome = act::act(supervisor, row, &verdict, looked.link).await;
-    tell_verdict(supervisor, row, &verdict, &outcome).await;
-    Judged { verdict, outcome: Some(outcome) }
+    let outcome = apply::apply(supervisor, row, &verdict, findings.link).await;
+    record_verdict(supervisor, row, &verdict, &outcome).await;
+    Judgement { verdict, outcome: Some(outcome) }
 }
 
 /// Raises a run's epoch above its keeper's, so that the next sweep can take the run on.
@@ -260,8 +263,8 @@ async fn raise_epoch(supervisor: &Supervisor, row: &RunRow, above: u64) -> bool 
     }
 }
 
-/// One event for each decision; the same one again is none.
-async fn tell_verdict(supervisor: &Supervisor, row: &RunRow, verdict: &Verdict, outcome: &Outcome) {
+/// Records one event per new verdict.
+async fn record_verdict(supervisor: &Supervisor, row: &RunRow, verdict: &Verdict, outcome: &Outcome) {
     let run = &row.ticket.run_id;
     let (told, happened) = (verdict.to_string(), outcome.to_string());
     {
@@ -281,16 +284,16 @@ async fn tell_verdict(supervisor: &Supervisor, row: &RunRow, verdict: &Verdict, 
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    Look,
+    DryRun,
     Act,
 }
 
-struct Judged {
+struct Judgement {
     verdict: Verdict,
     outcome: Option<Outcome>,
 }
 
-fn is_meant(row: &RunRow, which: &Selector) -> bool {
+fn is_selected(row: &RunRow, which: &Selector) -> bool {
     let ticket = &row.ticket;
     let session = ticket.options.session_id.as_deref();
     which.run.as_ref().is_none_or(|run| ticket.run_id.as_str().starts_with(run))

@@ -1,4 +1,4 @@
-//! Why something was not done: a code for programs, and a sentence that says what to do.
+//! Refusals: a code for programs, and a sentence that says what to do.
 
 use std::fmt::Display;
 use tenure_core::api::Problem;

@@ -1,5 +1,5 @@
-//! Taking runs into the registry that were started without it: by a caller without a daemon, or by a keeper that handed
-//! over what escaped. What becomes of them then is `reconcile`'s to say.
+//! Records existing runs in the registry: runs of a caller without a daemon, and heirs that a keeper handed escapees
+//! to. `reconcile` then decides what to do with them.
 
 use crate::link::Link;
 use crate::reconcile;
@@ -14,52 +14,52 @@ use tenure_core::ids::RunId;
 use tenure_core::record::Ticket;
 use tenure_core::task::TaskRow;
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
-use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_keeper::rundir::{RecordError, RunDir};
 use tenure_store::{Hold, NewRun, NewTask, Tracked};
 
-/// How long a run may be marked before there is a directory of it.
-pub(crate) const ABOUT_TO: Duration = Duration::from_mins(1);
+/// Maximum time between the mark of a run and its directory.
+pub(crate) const START_GRACE: Duration = Duration::from_mins(1);
 
-/// What came of taking a run into the registry.
+/// The result of registering a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Adopted {
-    /// It is there.
-    Yes,
-    /// There is no such run, or not yet.
+pub enum Registration {
+    /// The run is in the registry.
+    Done,
+    /// The run does not exist, or not yet.
     Missing,
-    /// It could not be read or written.
-    NotNow,
+    /// The run could not be read or recorded.
+    Failed,
 }
 
-/// Takes a run into the registry that was started without it. It is its ticket's owner's; whether we may act on
-/// it is the lease's to say.
-pub(crate) fn adopt_unregistered<'a>(
+/// Records a run that was started without the registry. It belongs to its ticket's owner; the lease decides whether
+/// we may act on it.
+pub(crate) fn register<'a>(
     supervisor: &'a Arc<Supervisor>,
     directory: &'a Path,
-) -> Pin<Box<dyn Future<Output = Adopted> + Send + 'a>> {
-    // Boxed: an adopted run may have ended and handed over in turn.
-    Box::pin(adopt(supervisor, directory, None))
+) -> Pin<Box<dyn Future<Output = Registration> + Send + 'a>> {
+    // Boxed: a registered run may have ended and handed over in turn.
+    Box::pin(register_run(supervisor, directory, None))
 }
 
-/// Adopts a run that the registry has lost.
-pub(crate) async fn adopt_lost(supervisor: &Arc<Supervisor>, directory: &Path) -> Adopted {
-    adopt(supervisor, directory, Some("a registry that was lost or restored since")).await
+/// Records a run that the registry has lost.
+pub(crate) async fn register_lost(supervisor: &Arc<Supervisor>, directory: &Path) -> Registration {
+    register_run(supervisor, directory, Some("a registry that was lost or restored since")).await
 }
 
-async fn adopt(supervisor: &Arc<Supervisor>, directory: &Path, lost_by: Option<&str>) -> Adopted {
-    let Ok(dir) = RunDir::open(directory) else { return Adopted::Missing };
+async fn register_run(supervisor: &Arc<Supervisor>, directory: &Path, lost_by: Option<&str>) -> Registration {
+    let Ok(dir) = RunDir::open(directory) else { return Registration::Missing };
     let run = dir.id();
     let ticket = match dir.ticket() {
         Ok(ticket) => ticket,
-        Err(Unread::Missing { .. }) => return Adopted::Missing,
+        Err(RecordError::Missing { .. }) => return Registration::Missing,
         Err(error) => {
             tracing::warn!(%run, %error, "a run without a readable ticket is left alone");
-            return Adopted::NotNow;
+            return Registration::Failed;
         }
     };
-    // A copy of another installation's directory is not a run of ours.
+    // A copy of another installation's directory is not our run.
     if ticket.is_foreign(&supervisor.instance, &supervisor.leases.registry_id) {
-        return Adopted::Missing;
+        return Registration::Missing;
     }
     // From now on the run belongs to this registry, and to no copy of it.
     let registry_id = ticket.registry_id.clone().or_else(|| Some(supervisor.leases.registry_id.clone()));
@@ -75,10 +75,10 @@ async fn adopt(supervisor: &Arc<Supervisor>, directory: &Path, lost_by: Option<&
             Ok(task) => Some(task),
             Err(error) => {
                 tracing::error!(%run, error = error.detail, "the task of a run could not be made");
-                return Adopted::NotNow;
+                return Registration::Failed;
             }
         },
-        // A caller without a daemon was told nothing of tasks, and lost ones are not told twice.
+        // A caller without a daemon never heard of tasks, and lost tasks are not announced twice.
         Some(_) | None => None,
     };
     let directory = dir.path().to_string_lossy().into_owned();
@@ -104,19 +104,19 @@ async fn adopt(supervisor: &Arc<Supervisor>, directory: &Path, lost_by: Option<&
                 raise_above_keeper(supervisor, &dir, first).await;
             }
             supervisor.events.notify_followers();
-            supervisor.state.registered(run);
+            supervisor.state.remove_mark(run);
             reconcile::reconcile_run(supervisor, run).await;
-            Adopted::Yes
+            Registration::Done
         }
         Err(error) => {
-            tracing::error!(%run, %error, "a run could not be taken into the registry");
-            Adopted::NotNow
+            tracing::error!(%run, %error, "a run could not be recorded in the registry");
+            Registration::Failed
         }
     }
 }
 
-/// The task of what escaped from a run on purpose: it goes on in the background, so its end is told as that run's is,
-/// or would be.
+/// Makes the task of an heir. It runs in the background, so its end is announced like the end of the run that it
+/// escaped from.
 async fn task_of_escaped(supervisor: &Supervisor, origin: &RunId) -> Result<NewTask, Refusal> {
     let origin = supervisor.registry.task(Tracked::Run(origin.clone())).await?;
     let new = new_task(origin.as_ref().map(|task| task.policy).unwrap_or_default(), true)?;
@@ -132,14 +132,14 @@ async fn raise_above_keeper(supervisor: &Supervisor, dir: &RunDir, first: Hold) 
     if !matches!(dir.ending(), Ok(None)) {
         return;
     }
-    let kept_at = match Link::dial(dir, Role::Viewer, None).await {
+    let kept_at = match Link::connect(dir, Role::Viewer, None).await {
         Ok(mut link) => match link.ask(&KeeperRequest::Status, &[]).await {
             Ok(KeeperMessage::Status { epoch, .. }) => epoch,
             Ok(_) | Err(_) => None,
         },
         Err(_) => None,
     };
-    // If the keeper does not tell its epoch, the epoch is raised later, when the run is taken on and the keeper is
+    // If the keeper does not report its epoch, the epoch is raised later, when the run is resumed and the keeper is
     // ahead.
     let above = kept_at.unwrap_or(first.epoch);
     if let Err(error) = supervisor.registry.raise_epoch(dir.id().clone(), first, above).await {
@@ -147,21 +147,21 @@ async fn raise_above_keeper(supervisor: &Supervisor, dir: &RunDir, first: Hold) 
     }
 }
 
-/// Takes in the runs that were started while nobody registered them. What cannot be taken in now stays marked.
-pub async fn adopt_marked(supervisor: &Arc<Supervisor>) {
+/// Records the runs that were started without a daemon. A run that cannot be recorded now stays marked.
+pub async fn register_marked(supervisor: &Arc<Supervisor>) {
     for (run, marked_for) in supervisor.state.unregistered() {
-        let adopted = match supervisor.registry.run(run.clone()).await {
-            Ok(Some(_)) => Adopted::Yes,
-            _ => adopt_unregistered(supervisor, &supervisor.state.run_path(&run)).await,
+        let registration = match supervisor.registry.run(run.clone()).await {
+            Ok(Some(_)) => Registration::Done,
+            _ => register(supervisor, &supervisor.state.run_path(&run)).await,
         };
-        let forget = match adopted {
-            Adopted::Yes => true,
-            // Whoever marked it is about to make it, or died before.
-            Adopted::Missing => marked_for > ABOUT_TO,
-            Adopted::NotNow => false,
+        let forget = match registration {
+            Registration::Done => true,
+            // Its starter is about to make the directory, or died before that.
+            Registration::Missing => marked_for > START_GRACE,
+            Registration::Failed => false,
         };
         if forget {
-            supervisor.state.registered(&run);
+            supervisor.state.remove_mark(&run);
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Who asks. Somebody at this machine, as this user or the superuser, may see and do everything; a process of one of
-//! our own runs acts as that run's session, which keeps an agent from reaching into another's by accident. It is no
-//! wall: only another user is one.
+//! Requesters: the rights of a client. A client on this machine, of this user or the superuser, may see and do
+//! everything. A process of one of our own runs acts as that run's session, which keeps an agent from reaching into
+//! another session by accident. This is no security boundary: only another user is one.
 //!
 //! # Client identity
 //!
-//! The daemon identifies a client when it connects, by `SO_PEERCRED` and the client's parent processes. A process below a keeper acts as that
-//! run's session. Everyone else of this user is an operator, except **clients without rights**, which may ask for `/v1/health`
-//! alone: clients that exited before they were identified, that live in a pid namespace which the daemon cannot read, or whose run
-//! lost its keeper. The last are recognized by a nursery or the daemon above them (the daemon is a subreaper and gets the orphans of killed
-//! nurseries), by a run's cgroup, or by a live run's lease in the environment of one of their parents. Without a cgroup, a
-//! process that also kills the daemon and clears its environment looks like any other.
+//! The daemon identifies a client when it connects, by `SO_PEERCRED` and the client's parent processes. A process
+//! below a keeper acts as that run's session. Everyone else of this user is an operator, except **clients without
+//! rights**, which may only request `/v1/health`: clients that exited before they were identified, that live in a pid
+//! namespace which the daemon cannot read, or whose run lost its keeper. The last are recognized by a nursery or the
+//! daemon above them (the daemon is a subreaper and inherits the orphans of killed nurseries), by a run's cgroup, or
+//! by a live run's lease in the environment of one of their parents. Without a cgroup, a process that also kills the
+//! daemon and clears its environment looks like any other.
 
 use crate::refusal::Refusal;
 use crate::run_handle::RunHandle;
@@ -24,39 +25,39 @@ use tenure_os::socket::Peer;
 use tenure_os::{enclosure, process};
 use tenure_store::RunRow;
 
-/// Who asks.
+/// The client of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requester {
     /// A person or a gateway.
     Operator {
-        /// Which process or address, for people.
+        /// The process or address, for people.
         about: String,
     },
-    /// A client that is bound to a session, or somebody who acts as one.
+    /// A client that is bound to a session, or acts as one.
     Client {
         /// The session.
         session: String,
-        /// The session that made this one for itself.
+        /// The session that created this one for itself.
         maker: Option<SessionKey>,
-        /// Which client, for people.
+        /// The client, for people.
         about: String,
     },
     /// A process of one of our runs.
     Member {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// The session that it acts as; without one it is nobody's agent.
+        /// The session that it acts as; without one it belongs to no agent.
         session: Option<String>,
     },
 }
 
 impl Requester {
-    /// One that acts as a session that nobody made for itself.
+    /// Makes a client of a session that no other session created for itself.
     pub fn client(session: String, about: String) -> Self {
         Self::Client { session, maker: None, about }
     }
 
-    /// The session that is to be above the one that it acts as, if that is new.
+    /// Returns the parent of the client's session, if that is new.
     pub fn maker(&self) -> Option<&SessionKey> {
         match self {
             Requester::Client { maker, .. } => maker.as_ref(),
@@ -64,7 +65,7 @@ impl Requester {
         }
     }
 
-    /// The only session whose runs it may see, if it is bound to one.
+    /// Returns the only session whose runs it may see, if it is bound to one.
     pub fn only_session(&self) -> Option<&str> {
         match self {
             Requester::Operator { .. } => None,
@@ -73,7 +74,7 @@ impl Requester {
         }
     }
 
-    /// The same, acting as a session. Whoever is bound to one can act as no other.
+    /// Returns a copy that acts as a session. A client that is bound to a session cannot act as another.
     pub fn acting_as(&self, session: Option<&str>) -> Result<Self, Refusal> {
         match (session, self.only_session()) {
             (None, _) => Ok(self.clone()),
@@ -85,7 +86,7 @@ impl Requester {
         }
     }
 
-    /// Whether a run is its own: what it has seen of that need not be told again.
+    /// Returns true if the client owns a run: its notices need not repeat what the client has seen.
     pub fn owns(&self, row: &RunRow) -> bool {
         self.only_session() == row.ticket.options.session_id.as_deref()
     }
@@ -114,9 +115,9 @@ impl fmt::Display for Requester {
 }
 
 impl Supervisor {
-    /// Identifies the client of a new connection. A process that cannot be identified, because it exited or is out of sight, or
-    /// that belongs to a run without its keeper, could be anybody's agent: it has no rights beyond `/v1/health`, and the
-    /// refusal says why.
+    /// Identifies the client of a new connection. A process that cannot be identified, because it exited or cannot be
+    /// read, or that belongs to a run without its keeper, could be any agent: it has no rights beyond `/v1/health`,
+    /// and the refusal says why.
     pub fn requester(&self, peer: &Peer) -> Result<Requester, Refusal> {
         let about = peer.to_string();
         let refused = |why: &str| Refusal::forbidden(format!("the client ({about}) {why}"));
@@ -151,7 +152,8 @@ fn is_of_a_run(supervisor: &Supervisor, pid: i32, held: &[Arc<RunHandle>]) -> bo
         || carries_lease().is_some()
 }
 
-/// A run's keeper. The keeper noted itself before the command was executed; that we heard of it comes later.
+/// Returns the pid of a run's keeper. The keeper wrote its note before the command executed; its message may come
+/// later.
 fn keeper_pid(supervisor: &Supervisor, held: &RunHandle) -> Option<i32> {
     let heard = held.status().note;
     let noted = || supervisor.state.run(&held.ticket.run_id).ok().and_then(|dir| dir.note().ok().flatten());

@@ -1,7 +1,7 @@
-//! One run that this daemon holds: the connection to its keeper, what the keeper says, and the recording of it.
-//! Everything is recorded before it is told (I4): whoever waits here hears of an ending that is on disk.
+//! A run that this daemon holds: the connection to its keeper, the keeper's messages, and their recording. Everything
+//! is recorded before it is reported (I4): a waiting caller hears of an ending that is on disk.
 
-use crate::admission::Place;
+use crate::admission::RunSlot;
 use crate::heartbeats::Pulse;
 use crate::link::Link;
 use crate::reconcile;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ending::Cause;
-use tenure_core::journal::Entry;
+use tenure_core::journal::JournalEntry;
 use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
@@ -25,7 +25,7 @@ use tenure_store::Change;
 use tokio::sync::{mpsc, watch};
 use tokio::task::block_in_place;
 
-/// How long to wait before the registry is asked again to take something that must not be lost.
+/// The first and the longest pause before a failed record is retried.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -34,41 +34,41 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub struct RunHandle {
     /// The run's ticket.
     pub ticket: Ticket,
-    /// The lease on it.
+    /// The lease on the run.
     pub hold: Hold,
-    /// Its directory, which is in another's state root if the run was taken over.
+    /// The run's directory, which is in another state root if the run was taken over.
     pub directory: PathBuf,
     orders: mpsc::UnboundedSender<KeeperRequest>,
     status: watch::Sender<Status>,
     followers: Mutex<usize>,
-    /// Whether a task may track it: what it printed last is told with its end.
+    /// True if a task may track the run: its last output is announced with its end.
     tracked: AtomicBool,
 }
 
-/// What its keeper is to be told.
+/// The queue of requests to the keeper.
 pub(crate) type Orders = mpsc::UnboundedReceiver<KeeperRequest>;
 
-/// What is known of it now.
+/// The run's status.
 #[derive(Debug, Clone, Default)]
 pub struct Status {
-    /// Its root, once it is recorded as running.
+    /// The keeper's note, once the run is recorded as running.
     pub note: Option<KeeperNote>,
-    /// Since when it is being ended, or its command has ended.
+    /// The time since which it is exiting.
     pub(crate) leaving_since_ms: Option<u64>,
-    /// Why somebody other than the command itself ends it.
+    /// The cause, if the command itself did not end the run.
     pub cause: Option<Cause>,
-    /// Up to where its output has grown, as far as the keeper hinted.
+    /// The size of its output, as the keeper reported it.
     pub(crate) grown: u64,
-    /// How it ended, once that is recorded.
+    /// The ending, once it is recorded.
     pub ending: Option<Arc<Ending>>,
-    /// Why this daemon holds it no more.
+    /// The reason why this daemon does not hold it any more.
     pub let_go: Option<String>,
-    /// Whether its keeper was told to go on without us for as long as it takes.
+    /// True if the keeper was told to continue without us for as long as it takes.
     pub released: bool,
 }
 
 impl Status {
-    /// The run's state.
+    /// Returns the run's state.
     pub fn state(&self) -> State {
         match (&self.ending, &self.note) {
             (Some(_), _) => State::Exited,
@@ -78,24 +78,24 @@ impl Status {
         }
     }
 
-    /// Whether nothing more will come of it here.
+    /// Returns true if nothing more will happen to it here.
     pub fn is_over(&self) -> bool {
         self.ending.is_some() || self.let_go.is_some()
     }
 }
 
-/// What the task of a held run needs beside the run itself.
-pub(crate) struct Keeping {
+/// The task that holds a run.
+pub(crate) struct HolderTask {
     pub held: Arc<RunHandle>,
     pub link: Link,
     pub(crate) orders: Orders,
-    /// The run's place among those that may run at once.
+    /// The run's slot among the live runs.
     #[expect(dead_code, reason = "it is given back when the run is over")]
-    pub place: Option<Place>,
+    pub slot: Option<RunSlot>,
 }
 
 impl RunHandle {
-    /// A handle of a run, and the orders for its keeper.
+    /// Makes the handle of a run, and the queue of requests to its keeper.
     pub fn new(ticket: Ticket, hold: Hold, directory: PathBuf, status: Status) -> (Arc<Self>, Orders) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
@@ -113,23 +113,23 @@ impl RunHandle {
         )
     }
 
-    /// Says whether a task tracks it; of one that another daemon started that is not known, and assumed.
+    /// Sets whether a task tracks the run. For a run of another daemon that is unknown, and assumed.
     pub fn set_tracked(&self, tracked: bool) {
         self.tracked.store(tracked, Ordering::Relaxed);
     }
 
-    /// Asks for its end. The keeper does it; the registry is not waited for.
+    /// Requests its end from the keeper, without waiting for the registry.
     pub fn cancel(&self, now: bool) {
         self.say(KeeperRequest::Cancel { now });
     }
 
-    /// Says something to the keeper; the answer, if there is one, is not awaited.
+    /// Sends a request to the keeper, without waiting for a response.
     pub fn say(&self, ask: KeeperRequest) {
-        // One that is gone needs not be told.
+        // If the keeper is gone, there is nothing to request.
         let _ = self.orders.send(ask);
     }
 
-    /// The run's status now.
+    /// Returns the run's status.
     pub fn status(&self) -> Status {
         self.status.borrow().clone()
     }
@@ -139,7 +139,7 @@ impl RunHandle {
         self.status.subscribe()
     }
 
-    /// Waits until the run's command executes, could not be, or is over.
+    /// Waits until the run's command executes, has failed to, or is over.
     pub async fn begun(&self) -> Status {
         self.wait(|status| status.note.is_some() || status.is_over()).await
     }
@@ -149,7 +149,7 @@ impl RunHandle {
         self.wait(Status::is_over).await
     }
 
-    /// Tells the keeper to go on without us, and waits until that is on its way.
+    /// Tells the keeper to continue without us, and waits until that is sent.
     pub async fn release(&self) {
         self.say(KeeperRequest::Release);
         self.wait(|status| status.released || status.is_over()).await;
@@ -157,11 +157,11 @@ impl RunHandle {
 
     async fn wait(&self, is: impl FnMut(&Status) -> bool) -> Status {
         let mut status = self.status.subscribe();
-        // The sender is in `self`, so there is always one.
+        // The sender is in `self`, so the channel is open.
         status.wait_for(is).await.map(|status| status.clone()).unwrap_or_default()
     }
 
-    /// One more wants to know when the output grows. Counted and said at once: the last one's leave must not be said
+    /// Adds a follower of the output. Counted and sent under one lock: the last follower's leave must not be sent
     /// after the next one's arrival.
     pub fn follow(&self) {
         let mut followers = lock(&self.followers);
@@ -171,7 +171,7 @@ impl RunHandle {
         }
     }
 
-    /// One less does.
+    /// Removes a follower of the output.
     pub(crate) fn unfollow(&self) {
         let mut followers = lock(&self.followers);
         *followers -= 1;
@@ -180,7 +180,7 @@ impl RunHandle {
         }
     }
 
-    /// The keeper hinted that the output has grown up to here.
+    /// Notes the keeper's report that the output has grown.
     pub(crate) fn grew(&self, to: u64) {
         self.set(|status| status.grown = status.grown.max(to));
     }
@@ -194,7 +194,7 @@ impl RunHandle {
         self.set(|status| status.ending = Some(Arc::new(ending)));
     }
 
-    /// This daemon acts on it no more.
+    /// Stops acting on the run.
     pub fn let_go(&self, why: String) {
         self.set(|status| {
             status.let_go.get_or_insert(why);
@@ -202,23 +202,23 @@ impl RunHandle {
     }
 }
 
-/// Holds a run until it is over. A keeper whose connection was lost and who answers again is gone on with.
-pub(crate) async fn keep(supervisor: Arc<Supervisor>, mut keeping: Keeping) {
-    let held = Arc::clone(&keeping.held);
+/// Holds a run until it is over. Reconnects if the keeper's connection drops.
+pub(crate) async fn hold_until_over(supervisor: Arc<Supervisor>, mut task: HolderTask) {
+    let held = Arc::clone(&task.held);
     let mut pulse = Pulse::new(&supervisor);
     loop {
         let (heard, queue) = mpsc::unbounded_channel();
-        // What is heard is recorded in order, beside the conversation: what a client asks for is passed on though the
-        // registry be slow or full.
-        let recorder = tokio::spawn(record_heard(Arc::clone(&supervisor), Arc::clone(&held), queue));
-        converse(&mut keeping, heard, &mut pulse).await;
-        // It panics no more than this task does.
+        // Messages are recorded in order, beside the relay: clients' requests are passed on even if the registry is
+        // slow or full.
+        let recorder = tokio::spawn(record_messages(Arc::clone(&supervisor), Arc::clone(&held), queue));
+        relay(&mut task, heard, &mut pulse).await;
+        // The recorder does not panic.
         let _ = recorder.await;
         if held.status().is_over() {
             break;
         }
-        match reconcile::look_after(&supervisor, &held).await {
-            Some(link) => keeping.link = link,
+        match reconcile::reconnect_or_settle(&supervisor, &held).await {
+            Some(link) => task.link = link,
             None => break,
         }
         if *lock(&held.followers) > 0 {
@@ -228,51 +228,51 @@ pub(crate) async fn keep(supervisor: Arc<Supervisor>, mut keeping: Keeping) {
     supervisor.runs.remove(&held);
 }
 
-/// Passes on what each side says, until the keeper is gone or the run is over.
-async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<KeeperMessage>, pulse: &mut Pulse) {
-    let held = Arc::clone(&keeping.held);
+/// Passes messages in both directions, until the keeper is gone or the run is over.
+async fn relay(task: &mut HolderTask, heard_of: mpsc::UnboundedSender<KeeperMessage>, pulse: &mut Pulse) {
+    let held = Arc::clone(&task.held);
     let mut status = held.watch();
     loop {
         tokio::select! {
-            heard = keeping.link.next::<KeeperMessage>() => match heard {
-                // A hint of growth is worth nothing later.
+            heard = task.link.next::<KeeperMessage>() => match heard {
+                // A report of growth is worth nothing later.
                 Ok(Some((KeeperMessage::Grown { to }, _))) => {
                     held.grew(to);
                     pulse.grew(&held);
                 }
-                Ok(Some((tell, _))) => drop(heard_of.send(tell)),
+                Ok(Some((message, _))) => drop(heard_of.send(message)),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::warn!(run = %held.ticket.run_id, %error, "the keeper's connection failed");
                     return;
                 }
             },
-            Some(ask) = keeping.orders.recv() => {
+            Some(ask) = task.orders.recv() => {
                 let releases = matches!(ask, KeeperRequest::Release);
-                // One that listens no more may have said how it ended: that is heard first.
-                let said = keeping.link.say(ask).await.is_ok();
+                // If sending fails, the keeper may have sent its ending: read that first.
+                let said = task.link.say(ask).await.is_ok();
                 if releases && said {
                     held.set(|status| status.released = true);
                 }
             }
-            () = pulse.due() => pulse.go_on(&held),
+            () = pulse.due() => pulse.update(&held),
             () = until(&mut status, Status::is_over) => return,
         }
     }
 }
 
-async fn record_heard(
+async fn record_messages(
     supervisor: Arc<Supervisor>,
     held: Arc<RunHandle>,
     mut heard: mpsc::UnboundedReceiver<KeeperMessage>,
 ) {
-    while let Some(tell) = heard.recv().await {
-        hear(&supervisor, &held, tell).await;
+    while let Some(message) = heard.recv().await {
+        handle_message(&supervisor, &held, message).await;
     }
 }
 
-async fn hear(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, tell: KeeperMessage) {
-    match tell {
+async fn handle_message(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, message: KeeperMessage) {
+    match message {
         KeeperMessage::Started { note } => {
             pause::point("daemon-before-started");
             record(supervisor, held, Change::Started(note.clone())).await;
@@ -289,7 +289,7 @@ async fn hear(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, tell: KeeperM
         KeeperMessage::Noted => {
             let noted = Change::Noted(journal_in(&held.directory));
             let run = held.ticket.run_id.clone();
-            // What the registry does not take now is told with the end.
+            // If this fails, the journal is recorded with the end.
             if let Ok(true) =
                 supervisor.registry.record(run, held.hold.clone(), noted, clock::unix_ms()).await
             {
@@ -299,7 +299,7 @@ async fn hear(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, tell: KeeperM
         KeeperMessage::Ended { ending } => take_ending(supervisor, held, *ending).await,
         KeeperMessage::StillYours { epoch } => {
             let mine = supervisor.leases.may_act() && is_ours(supervisor, held).await;
-            tracing::info!(run = %held.ticket.run_id, epoch, mine, "another daemon asks for a run that we hold");
+            tracing::info!(run = %held.ticket.run_id, epoch, mine, "another daemon requests a run that we hold");
             held.say(if mine { KeeperRequest::Mine } else { KeeperRequest::Yield });
         }
         KeeperMessage::Refused { why } => {
@@ -310,12 +310,12 @@ async fn hear(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, tell: KeeperM
         }
         KeeperMessage::Unrecorded { why, ending } => {
             tracing::error!(run = %held.ticket.run_id, why, "an ending is not on disk");
-            // The keeper leaves it to us.
+            // The keeper leaves the ending to us.
             if let Some(ending) = ending {
                 take_ending(supervisor, held, *ending).await;
             }
         }
-        // The ending says why, and comes next.
+        // The ending comes next, and says why.
         KeeperMessage::NotStarted { .. }
         | KeeperMessage::Grown { .. }
         | KeeperMessage::Welcome { .. }
@@ -332,11 +332,11 @@ async fn hear(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, tell: KeeperM
     }
 }
 
-/// Records an ending and then lets everybody know.
+/// Records an ending, and then reports it.
 pub(crate) async fn take_ending(supervisor: &Arc<Supervisor>, held: &Arc<RunHandle>, ending: Ending) {
     pause::point("daemon-before-ending");
     if held.tracked.load(Ordering::Relaxed) && ending.output.bytes > 0 {
-        task::note_last_words(supervisor, &held.ticket, &held.directory).await;
+        task::note_last_output(supervisor, &held.ticket, &held.directory).await;
     }
     let heirs = ending.handed_over_to.clone();
     let changes = vec![Change::Noted(journal_in(&held.directory)), Change::Ended(Box::new(ending.clone()))];
@@ -347,12 +347,11 @@ pub(crate) async fn take_ending(supervisor: &Arc<Supervisor>, held: &Arc<RunHand
     supervisor.starts.latency.ended(held, &ending);
     held.ended(ending);
     for heir in heirs {
-        register_existing::adopt_unregistered(supervisor, &held.directory.with_file_name(heir.as_str()))
-            .await;
+        register_existing::register(supervisor, &held.directory.with_file_name(heir.as_str())).await;
     }
 }
 
-/// Records what became of a run. A registry that cannot take it now is asked again and again: nobody is told before.
+/// Records a change of a run. A failed record is retried again and again: nothing is reported before.
 async fn record(supervisor: &Supervisor, held: &Arc<RunHandle>, change: Change) -> bool {
     record_all(supervisor, held, vec![change]).await
 }
@@ -370,7 +369,7 @@ async fn record_all(supervisor: &Supervisor, held: &Arc<RunHandle>, changes: Vec
                 return taken;
             }
             Err(error) => {
-                tracing::error!(run = %held.ticket.run_id, %error, "the registry did not take a change");
+                tracing::error!(run = %held.ticket.run_id, %error, "a change could not be recorded");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
@@ -378,12 +377,13 @@ async fn record_all(supervisor: &Supervisor, held: &Arc<RunHandle>, changes: Vec
     }
 }
 
-/// A run's journal as far as it can be read; without one there is nothing to tell of it.
-pub(crate) fn journal_in(directory: &Path) -> Vec<Entry> {
+/// Reads a run's journal; empty if it cannot be read.
+pub(crate) fn journal_in(directory: &Path) -> Vec<JournalEntry> {
     block_in_place(|| RunDir::open(directory).and_then(|dir| dir.journal()).unwrap_or_default())
 }
 
-/// Whether the registry says that we hold the run; that was recorded by us before, if anything was.
+/// Returns true if the registry says that we hold the run; a change that was not taken was then recorded by us
+/// before.
 async fn is_ours(supervisor: &Supervisor, held: &RunHandle) -> bool {
     let row = supervisor.registry.run(held.ticket.run_id.clone()).await;
     matches!(row, Ok(Some(row)) if row.hold == held.hold)

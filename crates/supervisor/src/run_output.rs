@@ -1,15 +1,15 @@
-//! Reading of a run's output files, and its command line for people.
+//! Reads a run's output files, and its command line for people.
 
 use crate::refusal::Refusal;
 use std::path::{Path, PathBuf};
 use tenure_store::RunRow;
 
-/// Where a run's output is.
+/// Returns the directory of a run's output.
 pub fn output_of(row: &RunRow) -> PathBuf {
     Path::new(&row.directory).join("output")
 }
 
-/// Reads from a run's files beside the runtime's own threads: a long log takes long.
+/// Reads a run's files on a blocking thread: a long log takes long.
 pub async fn reading<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, tenure_output::Error> + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -19,7 +19,7 @@ pub async fn reading<T: Send + 'static>(
     }
 }
 
-/// The last of a run's output, as text; nothing, if it cannot be read.
+/// Returns the last of a run's output as text; empty if it cannot be read.
 pub async fn last_output(dir: PathBuf, chars: usize) -> String {
     reading(move || tenure_output::text::last(&dir, chars, true)).await.unwrap_or_default()
 }

@@ -13,34 +13,34 @@ pub struct RunTable {
     held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
     /// Runs that are being started or judged.
     pub(crate) claims: Claims,
-    /// Runs that are looked at again and again.
+    /// Runs that are checked again and again.
     pub(crate) watched: Claims,
     /// The last verdict on each run that is not held and has not ended.
     pub(crate) verdicts: Mutex<HashMap<RunId, String>>,
 }
 
 impl RunTable {
-    /// A run that this daemon holds.
+    /// Returns a run that this daemon holds.
     pub fn get(&self, run: &RunId) -> Option<Arc<RunHandle>> {
         lock(&self.held).get(run).cloned()
     }
 
-    /// Every run that this daemon holds.
+    /// Returns every run that this daemon holds.
     pub fn all(&self) -> Vec<Arc<RunHandle>> {
         lock(&self.held).values().cloned().collect()
     }
 
-    /// Number of runs that this daemon holds.
+    /// Returns the number of runs that this daemon holds.
     pub fn count(&self) -> usize {
         lock(&self.held).len()
     }
 
-    /// Holds a run, also one whose keeper is not there yet.
+    /// Adds a run, even before its keeper exists.
     pub fn insert(&self, run: &Arc<RunHandle>) {
         lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(run));
     }
 
-    /// Lets go of a run that is over, or another's.
+    /// Removes a run that is over, or that another instance holds.
     pub fn remove(&self, run: &Arc<RunHandle>) {
         let mut all = lock(&self.held);
         if all.get(&run.ticket.run_id).is_some_and(|known| Arc::ptr_eq(known, run)) {

@@ -1,4 +1,4 @@
-//! What clients are shown of a run, put together from its record, this daemon's own knowledge and its keeper's.
+//! The view of a run for clients, made from its record, this daemon's state and its keeper's.
 
 use crate::refusal::Refusal;
 use crate::run_handle::{RunHandle, Status};
@@ -15,11 +15,11 @@ use tenure_os::clock;
 use tenure_store::RunRow;
 use tokio::time::{Instant, timeout_at};
 
-/// How long an ending that is on disk may take to be recorded before the run is shown without it.
-const RECORDING: Duration = Duration::from_secs(2);
+/// Maximum time to record an ending that is on disk, before clients see it without the record.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Supervisor {
-    /// The view of a run as its records are now.
+    /// Returns the view of a run as its records are now.
     pub fn view(&self, row: &RunRow) -> RunView {
         let status = self.runs.get(&row.ticket.run_id).map(|held| held.status());
         let view = RunView {
@@ -28,7 +28,7 @@ impl Supervisor {
             state: row.state,
             cause: row.cause,
             hold: row.hold.clone(),
-            // A lease that was put to rest does not expire.
+            // The leases of an instance that shut down do not expire.
             lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| at < u64::MAX),
             foreign: row.foreign,
             ..RunView::new(row.ticket.clone(), row.directory.clone())
@@ -36,7 +36,8 @@ impl Supervisor {
         complete(view, status.unwrap_or_default())
     }
 
-    /// The same of a run that this daemon holds, without a look at the registry: what is known here is recorded.
+    /// Returns the view of a run that this daemon holds, without reading the registry: everything known here is
+    /// recorded.
     pub fn view_held(&self, held: &RunHandle) -> RunView {
         let view = RunView {
             hold: held.hold.clone(),
@@ -46,20 +47,20 @@ impl Supervisor {
         complete(view, held.status())
     }
 
-    /// A run's row, with its ending if that is on disk already: it is about to be recorded, and that is waited for.
+    /// Returns a run's row. If its ending is on disk but not recorded yet, waits for the record.
     pub async fn settled(&self, row: RunRow) -> Result<RunRow, Refusal> {
         let written =
             || RunDir::open(Path::new(&row.directory)).is_ok_and(|dir| matches!(dir.ending(), Ok(Some(_))));
         match self.runs.get(&row.ticket.run_id) {
             Some(held) if row.ending.is_none() && written() => {
-                let _ = tokio::time::timeout(RECORDING, held.over()).await;
+                let _ = tokio::time::timeout(RECORD_TIMEOUT, held.over()).await;
                 self.row(&row.ticket.run_id).await
             }
             _ => Ok(row),
         }
     }
 
-    /// The same, and what its keeper says while it lives.
+    /// Returns the view with the keeper's status, while the keeper lives.
     pub async fn view_closely(&self, row: &RunRow) -> RunView {
         let mut view = self.view(row);
         if view.ending.is_none()
@@ -70,14 +71,14 @@ impl Supervisor {
             view.output = output;
             view.last_output_at_ms = last_output_at_ms;
             view.cause = view.cause.or(cause);
-            // It has ended for others when that is recorded, and runs when that is.
+            // For clients, a run has ended once the ending is recorded, and runs once the start is.
             let most = if view.note.is_some() { State::Exiting } else { view.state };
             view.state = view.state.max(state.min(State::Exiting)).min(most);
         }
         view
     }
 
-    /// Waits until a run has ended, as it was found a moment ago; shows it as it is then, or as it is at the deadline.
+    /// Waits until a run has ended; returns its view then, or at the deadline.
     pub async fn view_at_end(&self, row: RunRow, deadline: Option<Instant>) -> Result<RunView, Refusal> {
         if row.ending.is_some() {
             return Ok(self.view(&row));
@@ -96,7 +97,7 @@ impl Supervisor {
 /// Waits until the end of a run is recorded, or is on disk and cannot be recorded, or until the deadline.
 async fn wait_until_over(held: &RunHandle, deadline: Option<Instant>) {
     loop {
-        let look = Instant::now() + RECORDING;
+        let look = Instant::now() + RECORD_TIMEOUT;
         let until = deadline.map_or(look, |at| at.min(look));
         let is_over = timeout_at(until, held.over()).await.is_ok();
         if is_over || overdue_ending(&held.directory).is_some() || deadline.is_some_and(|at| at <= look) {
@@ -105,16 +106,16 @@ async fn wait_until_over(held: &RunHandle, deadline: Option<Instant>) {
     }
 }
 
-/// The ending that is on disk and should have been recorded by now: the registry's disk is full, or it cannot write for
-/// another reason. Clients are shown it, because its file is a record (I4); events and notices follow the registry.
+/// Returns an ending on disk that should have been recorded by now: the disk is full, or the registry cannot write
+/// for another reason. Clients see it, because its file is a record (I4); events and notices follow the registry.
 fn overdue_ending(run: &Path) -> Option<Ending> {
     let ending = RunDir::open(run).ok()?.ending().ok()??;
-    let recorded_by = Duration::from_millis(ending.ended_at_ms) + RECORDING;
+    let recorded_by = Duration::from_millis(ending.ended_at_ms) + RECORD_TIMEOUT;
     (Duration::from_millis(clock::unix_ms()) >= recorded_by).then_some(ending)
 }
 
-/// Completes a view of what was read: with what was recorded since, an ending that the registry could not record, and the
-/// run's files. Whoever is shown that a run has ended is shown how.
+/// Completes a view with changes since the row was read, with an ending that the registry could not record, and with
+/// the run's files. A run that is shown as ended always has its ending.
 fn complete(mut view: RunView, since: Status) -> RunView {
     view.state = view.state.max(since.state());
     view.cause = view.cause.or(since.cause);
@@ -133,7 +134,7 @@ fn complete(mut view: RunView, since: Status) -> RunView {
     view
 }
 
-/// How much output a run has, and when the last of it came.
+/// Returns the size of a run's output, and the time of the last output.
 fn output_of(run: &Path, ending: Option<&Ending>) -> (Totals, Option<u64>) {
     if let Some(ending) = ending {
         return (ending.output, ending.last_output_at_ms);
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!((shown.state, shown.ending), (State::Exited, Some(ending)));
     }
 
-    /// Its keeper has left, and its ending is not recorded yet.
+    /// The keeper has exited, and the ending is not recorded yet.
     #[test]
     fn the_time_of_the_last_output_is_known_without_a_keeper() {
         let run = tempfile::tempdir().expect("a directory");
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_ahead_of_what_is_known_here_is_believed() {
+    fn a_row_that_is_ahead_of_our_state_counts() {
         let cause = Some(Cause::OverallTimeout);
         let shown = complete(RunView { state: State::Exiting, cause, ..view() }, Status::default());
         assert_eq!((shown.state, shown.cause), (State::Exiting, cause));

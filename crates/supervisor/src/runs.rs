@@ -1,9 +1,9 @@
-//! What can be asked of one run, whoever asks: finding it, showing it, waiting for it, ending it, removing it.
+//! The operations on one run: find, show, wait, cancel, remove.
 
+use crate::disk_reserve;
 use crate::link::{Link, unexpected};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::reserve;
 use crate::supervisor::Supervisor;
 use std::io;
 use std::path::Path;
@@ -20,19 +20,19 @@ use tenure_store::{Cursor, NewEvent, Query, RunRow, kind};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
-/// How often a run of another instance is looked at while somebody waits for it.
-const LOOK: Duration = Duration::from_secs(1);
-/// How many runs are found at once when all of some kind are meant.
+/// Time between two looks at a run of another instance while a client waits for it.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of runs read at a time for a selection.
 const BATCH: usize = 500;
 
-/// How many runs a prefix of an id is looked up among: beyond that their number does not matter.
-pub(crate) const MOST_FOUND: usize = 20;
+/// Maximum number of runs that a prefix of an id is matched with; beyond that the number does not matter.
+pub(crate) const MAX_MATCHES: usize = 20;
 
 /// The states of a run that has not ended.
 pub const LIVE: [State; 3] = [State::Starting, State::Running, State::Exiting];
 
 impl Supervisor {
-    /// The run that an id, or a unique beginning of one, means to this requester.
+    /// Finds the run with this id, or a unique prefix of it, among the runs that the requester may see.
     pub async fn find(&self, text: &str, who: &Requester) -> Result<RunRow, Refusal> {
         let unknown = || {
             let shown: String = text.chars().take(64).collect();
@@ -42,12 +42,12 @@ impl Supervisor {
             return Err(unknown());
         }
         if let Ok(run) = text.parse() {
-            // A whole id is the only run that it can mean.
+            // A whole id can mean only one run.
             let row = self.registry.run(run).await?;
             return row.filter(|row| !row.hidden && who.may_see(row)).ok_or_else(unknown);
         }
         let mut visible = Vec::new();
-        for id in self.registry.find(text.to_owned(), MOST_FOUND).await? {
+        for id in self.registry.find(text.to_owned(), MAX_MATCHES).await? {
             if let Some(row) = self.registry.run(id).await?
                 && who.may_see(&row)
             {
@@ -64,13 +64,13 @@ impl Supervisor {
         self.find(text, who).await
     }
 
-    /// One run's row.
+    /// Reads a run's row.
     pub async fn row(&self, run: &RunId) -> Result<RunRow, Refusal> {
         let row = self.registry.run(run.clone()).await?;
         row.ok_or_else(|| Refusal::no_such_run(format!("run {run} was removed")))
     }
 
-    /// A page of runs that this requester may see.
+    /// Returns a page of the runs that this requester may see.
     pub async fn list(
         &self,
         query: Query,
@@ -89,7 +89,7 @@ impl Supervisor {
         Ok((page.runs, page.next))
     }
 
-    /// A connection of one's own to a run's keeper.
+    /// Opens a new connection to a run's keeper.
     pub async fn viewer(&self, row: &RunRow) -> Result<Link, Refusal> {
         let run = &row.ticket.run_id;
         if row.ending.is_some() {
@@ -97,20 +97,20 @@ impl Supervisor {
         }
         refuse_foreign(row)?;
         let dialled = match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => Link::dial(&dir, Role::Viewer, None).await,
+            Ok(dir) => Link::connect(&dir, Role::Viewer, None).await,
             Err(error) => Err(error),
         };
         dialled.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::UnexpectedEof => {
                 Refusal::wrong_state(format!(
-                    "run {run} has no keeper now: it is ending, or being looked after"
+                    "run {run} has no keeper now: it is ending, or being cleaned up"
                 ))
             }
             _ => Refusal::keeper_silent(format!("the keeper of run {run} does not answer: {error}")),
         })
     }
 
-    /// Asks a run's keeper one thing.
+    /// Sends one request to a run's keeper, and returns the response.
     pub async fn ask(
         &self,
         row: &RunRow,
@@ -121,7 +121,7 @@ impl Supervisor {
         answer(link.ask(ask, body).await)
     }
 
-    /// The live processes of a run.
+    /// Lists the live processes of a run.
     pub async fn tree(&self, row: &RunRow) -> Result<Vec<ProcessView>, Refusal> {
         if row.ending.is_some() {
             return Ok(Vec::new());
@@ -139,7 +139,7 @@ impl Supervisor {
         }
     }
 
-    /// Asks for the end of a run. One that has ended is as cancelled as it can be.
+    /// Requests the end of a run; an ended run needs none.
     pub async fn cancel_run(
         self: &Arc<Self>,
         row: &RunRow,
@@ -153,7 +153,7 @@ impl Supervisor {
         let run = &row.ticket.run_id;
         let asked_at_ms = clock::unix_ms();
         match self.runs.get(run) {
-            // First the keeper: the registry is not waited for.
+            // First the keeper, without waiting for the registry.
             Some(held) => held.cancel(now),
             None if row.hold.instance != self.instance => {
                 return Err(Refusal::held_elsewhere(format!(
@@ -167,7 +167,7 @@ impl Supervisor {
                 Err(refusal) => return if self.is_over(run).await { Ok(()) } else { Err(refusal) },
             },
         }
-        // On its way to the registry in this order; that it is there is not waited for.
+        // Queued for the registry in this order, but not awaited.
         let asked = self.cancel_asked(&row.ticket, &who.to_string(), now);
         let telling = self.registry.tell(NewEvent { at_ms: asked_at_ms, ..asked });
         let supervisor = Arc::clone(self);
@@ -175,12 +175,12 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Whether a run has ended by now, or been removed since: a row that was read before does not say so.
+    /// Returns true if a run has ended by now or was removed. A row that was read before does not show it.
     async fn is_over(&self, run: &RunId) -> bool {
         self.registry.run(run.clone()).await.is_ok_and(|row| row.is_none_or(|row| row.ending.is_some()))
     }
 
-    /// That somebody asked for the end of a run.
+    /// Makes the event that a client requested the end of a run.
     pub fn cancel_asked(&self, ticket: &Ticket, asked_by: &str, now: bool) -> NewEvent {
         NewEvent {
             at_ms: clock::unix_ms(),
@@ -192,7 +192,7 @@ impl Supervisor {
         }
     }
 
-    /// Asks for the end of every live run that is meant.
+    /// Requests the end of every selected live run.
     pub async fn cancel_many(
         self: &Arc<Self>,
         which: &Selector,
@@ -201,7 +201,7 @@ impl Supervisor {
     ) -> Result<Vec<RunId>, Refusal> {
         let named = [&which.run, &which.scope, &which.session, &which.agent];
         if named.into_iter().flatten().count() != 1 {
-            return Err(Refusal::invalid("say which: exactly one of run, scope, session and agent"));
+            return Err(Refusal::invalid("select with exactly one of run, scope, session and agent"));
         }
         if let Some(run) = &which.run {
             let row = self.find_to_end(run, who).await?;
@@ -216,7 +216,7 @@ impl Supervisor {
             after: None,
             limit: BATCH,
         };
-        // One that cannot be reached keeps nobody else alive.
+        // A run that cannot be reached does not keep the others alive.
         let (mut cancelled, mut failed) = (Vec::new(), None);
         loop {
             let (rows, next) = self.list(query.clone(), who).await?;
@@ -234,10 +234,10 @@ impl Supervisor {
         }
     }
 
-    /// Waits until a run has ended; returns it as it is then, or as it is at the deadline.
+    /// Waits until a run has ended; returns its row then, or at the deadline.
     pub async fn wait(&self, run: &RunId, deadline: Option<Instant>) -> Result<RunRow, Refusal> {
         loop {
-            // Before the row: one that ends in between is not held any more, and the row does not say so yet.
+            // Before the row: a run that ends in between is not held any more, and the row does not show it yet.
             let held = self.runs.get(run);
             let row = self.row(run).await?;
             if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
@@ -248,31 +248,31 @@ impl Supervisor {
                 if let Some(held) = held {
                     return held.over().await.ending;
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 None
             };
             let ending = match deadline {
-                // At the deadline it is looked at a last time.
+                // At the deadline the row is read a last time.
                 Some(at) => timeout_at(at, settled).await.ok().flatten(),
                 None => settled.await,
             };
             if let Some(ending) = ending {
-                // It is recorded; the row may be removed by now, and the ending is what was waited for.
+                // The ending is recorded. The row may be removed by now, but the caller waited for the ending.
                 return Ok(RunRow { state: State::Exited, ending: Some((*ending).clone()), ..row });
             }
         }
     }
 
-    /// Removes a run: its record and its output. A live one is cancelled, hidden at once, and removed when it has
+    /// Removes a run with its record and its output. A live run is cancelled, hidden at once, and removed when it has
     /// ended.
     pub async fn remove(self: &Arc<Self>, row: &RunRow, who: &Requester) -> Result<(), Refusal> {
         if row.ending.is_none() {
             refuse_foreign(row)?;
         }
-        // Of an ended foreign run only the copy can be removed, which is ours.
+        // Only our copy of an ended foreign run can be removed.
         if row.hold.instance != self.instance && !row.foreign {
             return Err(Refusal::held_elsewhere(format!(
-                "run {} is instance {}'s: ask its daemon",
+                "run {} belongs to instance {}: ask its daemon",
                 row.ticket.run_id, row.hold.instance
             )));
         }
@@ -289,15 +289,13 @@ impl Supervisor {
         }
         if !self.discard(row).await {
             let run = &row.ticket.run_id;
-            return Err(Refusal::internal(format!(
-                "run {run} could not be removed: the daemon's log says why"
-            )));
+            return Err(Refusal::internal(format!("run {run} could not be removed: see the daemon's log")));
         }
         Ok(())
     }
 
-    /// Removes what is left of a run that has ended: the files first, so that a record is never missing for them.
-    /// Whether it is gone.
+    /// Removes the files and then the record of an ended run, so that files always have a record. Returns true if
+    /// both are gone.
     pub async fn discard(&self, row: &RunRow) -> bool {
         if let Err(error) = block_in_place(|| std::fs::remove_dir_all(&row.directory))
             && error.kind() != io::ErrorKind::NotFound
@@ -307,7 +305,7 @@ impl Supervisor {
         }
         let forget = || self.registry.forget(vec![row.ticket.run_id.clone()]);
         let forgotten = match forget().await {
-            Err(error) if reserve::give_up_reserve(self, &error) => forget().await,
+            Err(error) if disk_reserve::release_after(self, &error) => forget().await,
             other => other,
         };
         if let Err(error) = forgotten {
@@ -331,14 +329,14 @@ fn refuse_foreign(row: &RunRow) -> Result<(), Refusal> {
     )))
 }
 
-/// What a keeper answered, unless it refused.
+/// Returns a keeper's response, or its refusal.
 pub fn answer(told: io::Result<KeeperMessage>) -> Result<KeeperMessage, Refusal> {
     match told {
         Ok(KeeperMessage::Refused { why } | KeeperMessage::StdinRefused { why }) => {
             Err(Refusal::wrong_state(why))
         }
         Ok(KeeperMessage::StdinClosed) => Err(Refusal::wrong_state("the command takes no more input")),
-        Ok(tell) => Ok(tell),
+        Ok(message) => Ok(message),
         Err(error) => Err(Refusal::keeper_silent(error)),
     }
 }

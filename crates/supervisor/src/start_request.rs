@@ -1,4 +1,4 @@
-//! Requests to start a run: the spec that its keeper is given, and what the daemon needs beside.
+//! Requests to start a run: the spec for its keeper, and data for the daemon.
 
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -17,18 +17,18 @@ use tenure_core::wire;
 use tenure_os::{environment, exec_limits, place};
 use tenure_store::RunRow;
 
-/// A check right before a command is executed: what it was allowed by must be what is executed.
+/// A check right before a command is executed: the approved program must be the executed one.
 pub trait StartCheck: fmt::Debug + Send + Sync {
     /// Refuses the start, and says what has changed.
     fn check(&self) -> Result<(), String>;
 }
 
-/// The request for a run: its spec, and what the daemon has to know beside.
+/// A request for a run: its spec, and data for the daemon.
 #[derive(Debug)]
 pub struct StartRequest {
     /// The run's spec.
     pub spec: Spec,
-    /// The face that asks.
+    /// The backend that requests the run.
     pub backend: Backend,
     /// True if the scope's current run is ended first.
     pub replace: bool,
@@ -36,18 +36,18 @@ pub struct StartRequest {
     pub only_session: Option<String>,
     /// The parent of the run's session, if that is made with the run.
     pub session_parent: Option<SessionKey>,
-    /// The run's id, if that was settled before.
+    /// The run's id, if it is already chosen.
     pub run_id: Option<RunId>,
-    /// For a run of the exec tool: when its end is told.
+    /// For a run of the exec tool: when its end is announced.
     pub notify: Option<Notify>,
     /// The check right before the command is executed.
     pub check: Option<Box<dyn StartCheck>>,
-    /// The notices of the run's task, if the run goes on by itself and is a task of its own.
+    /// The notify policy of the run's task, if the run is a background task of its own.
     pub policy: Option<NotifyPolicy>,
 }
 
 impl StartRequest {
-    /// A request by the daemon itself, with no more than a spec.
+    /// Makes a request of the daemon itself, with no more than a spec.
     pub fn new(spec: Spec, backend: Backend) -> Self {
         Self {
             spec,
@@ -62,8 +62,9 @@ impl StartRequest {
         }
     }
 
-    /// A run that carries out what a session is for. It belongs to the session, and ends nobody else's. Agents run their
-    /// tools in sessions of their own: such processes are ended with the run, and do not make it fail.
+    /// Makes the request of a run that works for a session. It belongs to the session, and replaces only that
+    /// session's runs. Agents run their tools in sessions of their own: such processes are killed with the run, and
+    /// do not make it fail.
     pub fn of_session(
         key: &SessionKey,
         backend: Backend,
@@ -77,7 +78,7 @@ impl StartRequest {
         Ok(Self { replace, only_session, run_id: Some(run), ..Self::new(spec, backend) })
     }
 
-    /// Returns true if the requester may know of this run and end it.
+    /// Returns true if the requester may see this run and replace it.
     pub fn may_replace(&self, row: &RunRow) -> bool {
         self.only_session.is_none() || row.ticket.options.session_id == self.only_session
     }
@@ -89,7 +90,7 @@ pub fn check(spec: &Spec) -> Result<(), Refusal> {
     spec.check_size(exec_limits::current()).map_err(Refusal::too_long)
 }
 
-/// The session of a new run. A client that is bound to a session starts runs only of that session.
+/// Returns the session of a new run. A client that is bound to a session starts runs only of that session.
 pub fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
     match (session_key(asked)?, who.only_session()) {
         (Some(asked), Some(own)) if asked.as_str() != own => {
@@ -100,12 +101,12 @@ pub fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<Stri
     }
 }
 
-/// A session's key that is given is one.
+/// Parses a session key, if there is one.
 pub fn session_key(key: Option<&String>) -> Result<Option<SessionKey>, Refusal> {
     key.map(|key| key.parse()).transpose().map_err(Refusal::invalid)
 }
 
-/// A name that is given is not empty, and is one line.
+/// Checks a name, if there is one: it is one line and not empty.
 pub fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
         Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {
@@ -113,54 +114,54 @@ pub fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal
             let cut =
                 if shown.len() < key.len() { format!("… ({} bytes)", key.len()) } else { String::new() };
             Err(Refusal::invalid(format!(
-                "the {what} is to be one line of 1 to 512 bytes, not {shown:?}{cut}"
+                "the {what} must be one line of 1 to 512 bytes, not {shown:?}{cut}"
             )))
         }
         other => Ok(other.cloned()),
     }
 }
 
-/// Takes the directory, the environment, the umask and the limits of a caller's process; returns its command.
+/// Unpacks the directory, environment, umask and limits of a caller's process into the spec; returns its command.
 pub fn unpack(spec: &mut Spec, exact: &Exact) -> Result<Vec<Vec<u8>>, Refusal> {
     let bytes = BASE64_STANDARD.decode(&exact.words).ok();
     let words = bytes.and_then(|bytes| wire::unpack(&bytes, exact.argc));
-    let (cwd, argv, env) =
-        words.ok_or_else(|| Refusal::invalid("exact.words is base64 of words that each end with a NUL"))?;
+    let (cwd, argv, env) = words
+        .ok_or_else(|| Refusal::invalid("exact.words must be base64 of words that each end with a NUL"))?;
     (spec.cwd, spec.env, spec.umask, spec.nofile) = (cwd, env, exact.umask & 0o777, Some(exact.nofile));
     Ok(argv)
 }
 
-/// The calling process on this machine, as our own command line sends it.
+/// The calling process on this machine, as our own command line sent it.
 #[derive(Debug, Clone)]
 pub struct CallerProcess {
     /// Its directory, environment, umask and limits.
     process: Spec,
-    /// The amount of its commands' output that is kept, where it may say so.
+    /// The amount of output to keep, if the caller may set that.
     keep: Option<Keep>,
-    /// True if the environment is a person's or a gateway's. A session's is trusted no more than variables of its
+    /// True if the environment is an operator's. A session's environment is trusted no more than the variables in its
     /// calls.
     of_operator: bool,
 }
 
 impl CallerProcess {
-    /// Unpacks it. `from_cli` is true if our own command line sent it as its own process.
+    /// Unpacks the process. `from_cli` is true if our own command line sent it as its own process.
     pub fn of(exact: &Exact, from_cli: bool, who: &Requester) -> Result<Self, Refusal> {
         if !from_cli {
             return Err(Refusal::invalid(
-                "process is for Tenure's own command line: leave it out, and give workdir and env",
+                "process is reserved for Tenure's own command line: use workdir and env instead",
             ));
         }
         if exact.argc != 0 {
-            return Err(Refusal::invalid("process.argc is to be 0: exec says what to run"));
+            return Err(Refusal::invalid("process.argc must be 0: the command comes from exec"));
         }
         let mut process = Spec::default();
         unpack(&mut process, exact)?;
         let of_operator = matches!(who, Requester::Operator { .. });
-        // The disk is the operator's.
+        // The disk belongs to the operator.
         Ok(Self { process, keep: exact.keep.filter(|_| of_operator), of_operator })
     }
 
-    /// The variables of a person's or a gateway's process; what is no text is not among them.
+    /// Returns the variables of an operator's process, without those that are not text.
     pub fn variables(&self) -> Option<impl Iterator<Item = (String, String)>> {
         let pair = |entry: &Vec<u8>| {
             let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
@@ -169,8 +170,8 @@ impl CallerProcess {
         self.of_operator.then(|| self.process.env.iter().filter_map(pair))
     }
 
-    /// The spec that a command of this caller starts from: the caller's directory, umask and limits. If a policy judges
-    /// the command, the environment is the daemon's, so that bare names are looked up in the daemon's PATH.
+    /// Returns the base spec for a command of this caller: the caller's directory, umask and limits. If a policy
+    /// judges the command, the environment is the daemon's, so that bare names are looked up in the daemon's PATH.
     pub fn begin(self, mut daemons: Spec, judged: bool) -> Spec {
         let Spec { cwd, env, umask, nofile, .. } = self.process;
         if self.of_operator && !judged {
@@ -182,15 +183,15 @@ impl CallerProcess {
 }
 
 impl Supervisor {
-    /// The spec of a run without a process behind it: of the daemon's environment what programs count on, and the user's
-    /// home. It may take as long as it likes.
-    pub fn handed_down(&self) -> Spec {
-        let is_handed_down = |name: &str| {
+    /// Returns the base spec of a run without a calling process: the user's home, and the common variables of the
+    /// daemon's environment. It has no overall limit.
+    pub fn inherited_spec(&self) -> Spec {
+        let is_inherited = |name: &str| {
             let is = |its: &&str| environment::same_name(its.as_bytes(), name.as_bytes());
             environment::EVERYDAY.iter().any(is) || name.starts_with("LC_")
         };
         let mut env: Vec<Vec<u8>> = own_variables()
-            .filter(|(name, _)| is_handed_down(name))
+            .filter(|(name, _)| is_inherited(name))
             .map(|(name, value)| format!("{name}={value}").into_bytes())
             .collect();
         env.push(format!("TENURE_STATE={}", self.state.path().to_string_lossy()).into_bytes());
@@ -200,22 +201,22 @@ impl Supervisor {
     }
 }
 
-/// The user's home.
+/// Returns the user's home.
 pub fn home() -> String {
     std::env::var(place::home_variable()).unwrap_or_else(|_| place::top().to_owned())
 }
 
-/// The variables of the daemon's own environment; what is no text is not among them.
+/// Returns the variables of the daemon's own environment, without those that are not text.
 pub fn own_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Sets a variable, whether it is there or not.
+/// Sets or replaces a variable.
 pub fn set_variable(env: &mut Vec<Vec<u8>>, name: &str, value: &str) -> Result<(), Refusal> {
     let entry = format!("{name}={value}").into_bytes();
     if name.contains('=') {
-        return Err(Refusal::invalid(format!("{name:?} is no name of a variable")));
+        return Err(Refusal::invalid(format!("{name:?} is not a variable name: it contains `=`")));
     }
     check_env(&entry).map_err(Refusal::invalid)?;
     let begins = entry[..=name.len()].to_vec();

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tenure_store::RunRow;
 
-/// A run under way, to its end.
+/// The future of a run that ends with the run.
 pub type RunToEnd<'a> = Pin<Box<dyn Future<Output = Result<RunRow, Refusal>> + Send + 'a>>;
 
 /// Starts runs for a crate that needs nothing else of the supervisor.
@@ -21,7 +21,7 @@ impl StartRun for Arc<Supervisor> {
         Box::pin(async move {
             let held = self.start(request, asked_by.to_owned(), None).await?;
             let run = held.ticket.run_id.clone();
-            // One that does not read is judged by its end.
+            // A command that does not read stdin is judged by its end.
             let _ = self.type_into(&self.row(&run).await?, stdin, Some(0), true).await;
             self.wait(&run, None).await
         })

@@ -1,9 +1,9 @@
-//! What is typed into a run: bytes, keys by name, and what is pasted, as its terminal would send them.
+//! Writes to a run's stdin: bytes, keys by name, and pasted text, encoded as its terminal would send them.
 
-use crate::link::{Link, PATIENCE};
+use crate::link::{Link, RESPONSE_TIMEOUT};
 use crate::refusal::Refusal;
+use crate::run_screen::screen_of;
 use crate::runs::answer;
-use crate::screens::screen_of;
 use crate::supervisor::Supervisor;
 use std::fmt::Display;
 use tenure_core::keys::{self, Modes};
@@ -11,10 +11,10 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_store::RunRow;
 use tokio::time::timeout;
 
-/// What is sent at once: well below what a keeper lets wait.
+/// Size of one message, well below the keeper's queue.
 const CHUNK: usize = 64 << 10;
 
-/// The bytes that a run's terminal sends for these keys.
+/// Returns the bytes that a run's terminal sends for these keys.
 async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
     let pressed = names.iter().map(|key| keys::parse(key)).collect::<Result<Vec<_>, _>>();
     let pressed = pressed.map_err(Refusal::invalid)?;
@@ -24,7 +24,7 @@ async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
     if row.ticket.options.pty_size.is_none() {
         // Enter would be a carriage return, and Ctrl-C a byte that interrupts nobody.
         return Err(Refusal::wrong_state(format!(
-            "run {} has no terminal that keys could be pressed at: write gives it text, submit ends a line",
+            "run {} has no terminal for keys: use write for text, and submit to end a line",
             row.ticket.run_id
         )));
     }
@@ -34,8 +34,8 @@ async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
     Ok(pressed.iter().flat_map(|key| keys::encode(key, modes)).collect())
 }
 
-/// What is typed: text as it is, then bytes, then keys.
-pub async fn typed(
+/// Returns the bytes of this input: the text unchanged, then the bytes, then the keys.
+pub async fn encode_input(
     row: &RunRow,
     literal: Option<&str>,
     hexes: &[String],
@@ -45,23 +45,25 @@ pub async fn typed(
     bytes.extend(hex(hexes)?);
     bytes.extend(keys(row, names).await?);
     if bytes.is_empty() {
-        return Err(Refusal::invalid("say what to send: keys as [\"C-c\"], literal text, or hex bytes"));
+        return Err(Refusal::invalid(
+            "nothing to send: give keys like [\"C-c\"], literal text, or hex bytes",
+        ));
     }
     Ok(bytes)
 }
 
-/// The bytes of these hexadecimal texts.
+/// Decodes these hexadecimal texts.
 fn hex(texts: &[String]) -> Result<Vec<u8>, Refusal> {
     let parts = texts.iter().map(|text| keys::hex(text)).collect::<Result<Vec<_>, _>>();
     Ok(parts.map_err(Refusal::invalid)?.concat())
 }
 
-/// What is typed when this is pasted; marked as pasted if that is wanted, or the program asked for it.
+/// Returns the bytes of pasted text. It is marked as pasted if the caller or the program wants that.
 pub async fn paste(row: &RunRow, text: &str, bracketed: Option<bool>) -> Result<Vec<u8>, Refusal> {
     if row.ticket.options.pty_size.is_none() {
         return match bracketed {
             Some(true) => Err(Refusal::wrong_state(format!(
-                "run {} has no terminal: what it is given there is not marked as pasted",
+                "run {} has no terminal, so text cannot be marked as pasted",
                 row.ticket.run_id
             ))),
             Some(false) | None => Ok(text.as_bytes().to_vec()),
@@ -74,13 +76,13 @@ pub async fn paste(row: &RunRow, text: &str, bracketed: Option<bool>) -> Result<
     Ok(keys::paste(text, bracketed))
 }
 
-/// What Enter sends.
+/// Returns the bytes that Enter sends.
 pub fn enter(row: &RunRow) -> &'static [u8] {
     if row.ticket.options.pty_size.is_some() { b"\r" } else { b"\n" }
 }
 
 impl Supervisor {
-    /// Types into a run, and waits until the command has taken it.
+    /// Writes to a run's stdin, and waits until the command has taken it.
     pub async fn type_into(
         &self,
         row: &RunRow,
@@ -91,10 +93,10 @@ impl Supervisor {
         let mut link = self.viewer(row).await?;
         let mut bytes = bytes;
         if offset.is_none() {
-            // After whatever others give it, not in its place.
+            // Appends to the input of other clients.
             for (at, chunk) in bytes.chunks(CHUNK).enumerate() {
                 let given = at * CHUNK + chunk.len();
-                append(&mut link, chunk).await.map_err(|failed| failed.told(given, bytes.len()))?;
+                append(&mut link, chunk).await.map_err(|failed| failed.into_refusal(given, bytes.len()))?;
             }
             if !eof {
                 return Ok(());
@@ -109,21 +111,23 @@ impl Supervisor {
             },
         };
         let begin = at;
-        let told = |given: u64| move |failed: Failed| failed.told(given, bytes.len() as u64);
+        let refusal = |given: u64| move |failed: Failed| failed.into_refusal(given, bytes.len() as u64);
         for chunk in bytes.chunks(CHUNK) {
-            at = put(&mut link, at, chunk, false).await.map_err(told(at - begin + chunk.len() as u64))?;
+            at = write_at(&mut link, at, chunk, false)
+                .await
+                .map_err(refusal(at - begin + chunk.len() as u64))?;
         }
         if eof {
-            put(&mut link, at, &[], true).await.map_err(told(at - begin))?;
+            write_at(&mut link, at, &[], true).await.map_err(refusal(at - begin))?;
         }
         Ok(())
     }
 }
 
-/// Why input was not taken.
+/// Why the command did not take the input.
 enum Failed {
-    /// It waits for a command that does not read.
-    Unread,
+    /// The command does not read it.
+    TimedOut,
     Refused(Refusal),
 }
 
@@ -134,62 +138,64 @@ impl From<Refusal> for Failed {
 }
 
 impl Failed {
-    /// The refusal, after so many bytes were given to the run's input.
-    fn told(self, given: impl Display, of: impl Display) -> Refusal {
+    /// Makes the refusal, after `given` bytes were given to the run's stdin.
+    fn into_refusal(self, given: impl Display, of: impl Display) -> Refusal {
         match self {
             Failed::Refused(refusal) => refusal,
-            Failed::Unread => Refusal::wrong_state(format!(
-                "the command does not read its input: {given} of {of} bytes wait there for it and are not to be \
+            Failed::TimedOut => Refusal::wrong_state(format!(
+                "the command does not read its stdin: {given} of {of} bytes are queued and must not be \
                  written again; write the rest when waitingForInput is true"
             )),
         }
     }
 }
 
-/// Types after whatever others typed.
+/// Appends to the input of other clients.
 async fn append(link: &mut Link, bytes: &[u8]) -> Result<(), Failed> {
     let mut end = None;
-    let mut told = link.ask(&KeeperRequest::Type, bytes).await;
+    let mut response = link.ask(&KeeperRequest::Type, bytes).await;
     loop {
-        match answer(told)? {
+        match answer(response)? {
             KeeperMessage::Typed { to } => end = Some(to),
             KeeperMessage::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
             KeeperMessage::Ended { .. } => return Err(Refusal::wrong_state("the run has ended").into()),
             _ => {}
         }
-        told = next(link).await?;
+        response = next(link).await?;
     }
 }
 
 async fn next(link: &mut Link) -> Result<std::io::Result<KeeperMessage>, Failed> {
-    match timeout(PATIENCE, link.next::<KeeperMessage>()).await {
-        Ok(Ok(Some((tell, _)))) => Ok(Ok(tell)),
+    match timeout(RESPONSE_TIMEOUT, link.next::<KeeperMessage>()).await {
+        Ok(Ok(Some((message, _)))) => Ok(Ok(message)),
         Ok(Ok(None)) => Err(Refusal::wrong_state("the run has ended").into()),
         Ok(Err(error)) => Ok(Err(error)),
-        Err(_) => Err(Failed::Unread),
+        Err(_) => Err(Failed::TimedOut),
     }
 }
 
-/// Types a line at its place in the input; what is there already is not typed again.
-pub async fn put_line(link: &mut Link, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+/// Writes a line at its offset; bytes that the keeper already has are not written again.
+pub async fn write_line(link: &mut Link, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
     let mut at = offset;
     for chunk in bytes.chunks(CHUNK) {
-        at = put(link, at, chunk, false).await.map_err(|failed| failed.told(at - offset, bytes.len()))?;
+        at = write_at(link, at, chunk, false)
+            .await
+            .map_err(|failed| failed.into_refusal(at - offset, bytes.len()))?;
     }
     Ok(())
 }
 
-async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failed> {
+async fn write_at(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failed> {
     let end = offset
         .checked_add(bytes.len() as u64)
-        .ok_or_else(|| Refusal::wrong_state("no input is that long: write at a smaller offset"))?;
-    let mut told = link.ask(&KeeperRequest::Stdin { offset, eof }, bytes).await;
+        .ok_or_else(|| Refusal::wrong_state("the offset is too large: write at a smaller offset"))?;
+    let mut response = link.ask(&KeeperRequest::Stdin { offset, eof }, bytes).await;
     loop {
-        match answer(told)? {
+        match answer(response)? {
             KeeperMessage::StdinTaken { to } if to >= end => return Ok(end),
             KeeperMessage::Ended { .. } => return Err(Refusal::wrong_state("the run has ended").into()),
             _ => {}
         }
-        told = next(link).await?;
+        response = next(link).await?;
     }
 }

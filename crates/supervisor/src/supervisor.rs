@@ -1,13 +1,13 @@
-//! The supervisor: the state that its parts share, grouped by what it is about.
+//! The supervisor: the state that its parts share, grouped by topic.
 
-use crate::admission::Place;
+use crate::admission::RunSlot;
 use crate::events::Events;
 use crate::launch::Starts;
 use crate::lease::LeaseKeeper;
 use crate::lifecycle::Lifecycle;
 use crate::link::Link;
 use crate::notice_suppression::Witnesses;
-use crate::run_handle::{self, Keeping, Orders, RunHandle};
+use crate::run_handle::{self, HolderTask, Orders, RunHandle};
 use crate::run_table::RunTable;
 use crate::terminal_queries;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tenure_keeper::state_root::StateRoot;
 use tenure_settings::Settings;
 use tenure_store::Registry;
 
-/// Starts runs, holds them, and records what becomes of them.
+/// Starts runs, holds them, and records their changes.
 pub struct Supervisor {
     /// The daemon's settings.
     pub settings: Settings,
@@ -43,7 +43,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// A supervisor of this state root, which holds no run yet.
+    /// Makes a supervisor of this state root, which holds no run yet.
     pub fn new(
         settings: Settings,
         state: StateRoot,
@@ -65,7 +65,7 @@ impl Supervisor {
         }
     }
 
-    /// Our identity for a keeper whose run we ask for.
+    /// Returns our identity for a keeper whose run we request.
     pub(crate) fn as_holder(&self) -> Holder {
         Holder {
             instance_id: self.instance.clone(),
@@ -74,16 +74,16 @@ impl Supervisor {
         }
     }
 
-    /// Holds a run from now on, over this connection to its keeper.
+    /// Starts to hold a run, over this connection to its keeper.
     pub fn hold(
         self: &Arc<Self>,
         (run, orders): (Arc<RunHandle>, Orders),
         link: Link,
-        place: Option<Place>,
+        slot: Option<RunSlot>,
     ) -> Arc<RunHandle> {
         self.runs.insert(&run);
-        let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
-        tokio::spawn(run_handle::keep(Arc::clone(self), keeping));
+        let task = HolderTask { held: Arc::clone(&run), link, orders, slot };
+        tokio::spawn(run_handle::hold_until_over(Arc::clone(self), task));
         if run.ticket.options.pty_size.is_some() {
             tokio::spawn(terminal_queries::answer_queries(Arc::clone(self), Arc::clone(&run)));
         }

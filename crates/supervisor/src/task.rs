@@ -18,13 +18,13 @@ const BATCH: usize = 1_000;
 /// Length of the output that is read for a task's progress, in characters.
 const CHARS: usize = 1_000;
 
-/// A task that tracks something which goes on by itself.
+/// Makes a task of something that runs in the background.
 pub fn new_task(policy: NotifyPolicy, tells_quiet_success: bool) -> Result<NewTask, Refusal> {
     let id = TaskId::from_random(random::bytes().map_err(Refusal::internal)?);
     Ok(NewTask { id, policy, tells_quiet_success, owner: None, origin: None, label: None })
 }
 
-/// The task of a command in the background.
+/// Makes the task of a background command.
 pub fn task_of_exec(notify: Notify) -> Result<NewTask, Refusal> {
     match notify {
         Notify::Auto => new_task(NotifyPolicy::DoneOnly, false),
@@ -42,7 +42,7 @@ pub fn sweep(supervisor: &Supervisor) -> Sweep {
     Sweep { now_ms, grace_ms, limit: BATCH, removes }
 }
 
-/// Gives up what nothing is behind any more, and forgets what was kept for long enough.
+/// Marks tasks without a process as lost, and removes tasks past their retention.
 pub(crate) async fn tidy_tasks(supervisor: &Supervisor) {
     loop {
         match supervisor.registry.sweep_tasks(sweep(supervisor)).await {
@@ -55,15 +55,15 @@ pub(crate) async fn tidy_tasks(supervisor: &Supervisor) {
                     return;
                 }
             }
-            Err(error) => return tracing::error!(%error, "tasks cannot be looked through"),
+            Err(error) => return tracing::error!(%error, "tasks cannot be listed"),
         }
     }
 }
 
-/// What a run printed last is told with its end, whoever records that.
-pub async fn note_last_words(supervisor: &Supervisor, ticket: &Ticket, directory: &Path) {
+/// Records the last output of a run, which is announced with its end.
+pub async fn note_last_output(supervisor: &Supervisor, ticket: &Ticket, directory: &Path) {
     if ticket.backend_id == Backend::Acp.word() {
-        // What an adapter prints is not for people.
+        // An adapter's output is not for people.
         return;
     }
     let last = last_output(directory.join("output"), CHARS).await;
@@ -73,9 +73,9 @@ pub async fn note_last_words(supervisor: &Supervisor, ticket: &Ticket, directory
     note(supervisor, Tracked::Run(ticket.run_id.clone()), last.into()).await;
 }
 
-/// Notes how a task goes.
+/// Records a task's progress.
 pub async fn note(supervisor: &Supervisor, which: Tracked, progress: Progress) {
     if let Err(error) = supervisor.registry.note_progress(which, progress, clock::unix_ms()).await {
-        tracing::warn!(%error, "how a task goes is not noted");
+        tracing::warn!(%error, "a task's progress could not be recorded");
     }
 }

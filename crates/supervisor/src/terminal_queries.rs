@@ -1,10 +1,10 @@
-//! What programs ask their terminal (where is the cursor, what are you) is answered here while nobody who watches and
-//! types is attached: a person's own terminal answers for itself. Output is only scanned; the terminal is followed
-//! when a question was seen. Questions that came while there was no daemon have waited.
+//! Answers the terminal queries of programs (cursor position, terminal type) while no client with a terminal of its
+//! own is attached. The output is only scanned; the screen is computed when a query was found. Queries from a time
+//! without a daemon have waited.
 
-use crate::follower::Follower;
+use crate::output_follower::OutputFollower;
 use crate::run_handle::RunHandle;
-use crate::screens::screen_at;
+use crate::run_screen::screen_at;
 use crate::supervisor::Supervisor;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,79 +12,80 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_output::screen::Scanner;
 use tenure_output::{Piece, Reader};
 
-/// How much is read at a time.
+/// Size of one read.
 const CHUNK: usize = 16 << 10;
-/// How far back questions are looked for that came before this daemon.
+/// Number of bytes before our start that are scanned for queries.
 const LOOK_BACK: u64 = 1 << 20;
 
-/// Listens to a run's terminal until it is over.
+/// Answers a run's terminal queries until the run is over.
 pub(crate) async fn answer_queries(supervisor: Arc<Supervisor>, held: Arc<RunHandle>) {
     let directory = held.directory.clone();
     let output = directory.join("output");
     let end = tenure_output::totals(&output).map_or(0, |totals| totals.bytes);
     let begin = answered(&directory).unwrap_or(0).max(end.saturating_sub(LOOK_BACK));
-    let mut listener = Listener {
+    let mut queries = QueryScanner {
         reader: Reader::new(&output),
-        follower: Follower::new(Arc::clone(&held)),
+        follower: OutputFollower::new(Arc::clone(&held)),
         scanner: Scanner::default(),
         at: begin,
         unanswered: begin,
     };
-    while !listener.follower.is_over() {
-        if listener.hears_question() {
-            listener.unanswered = match answer(&supervisor, &held, &directory, &listener).await {
+    while !queries.follower.is_over() {
+        if queries.scan_new_output() {
+            queries.unanswered = match answer(&supervisor, &held, &directory, &queries).await {
                 Ok(to) => to,
                 Err(why) => {
-                    tracing::debug!(run = %held.ticket.run_id, why, "a program's question was not answered");
-                    listener.at
+                    tracing::debug!(run = %held.ticket.run_id, why, "a terminal query was not answered");
+                    queries.at
                 }
             };
-            note_answered(&directory, listener.unanswered);
+            save_answered(&directory, queries.unanswered);
         }
-        listener.follower.grown_beyond(listener.at).await;
+        queries.follower.grown_beyond(queries.at).await;
     }
 }
 
-struct Listener {
+struct QueryScanner {
     reader: Reader,
-    follower: Follower,
+    follower: OutputFollower,
     scanner: Scanner,
     at: u64,
-    /// The first byte of which no question was dealt with.
+    /// Offset up to which queries were answered.
     unanswered: u64,
 }
 
-impl Listener {
-    /// Reads what was added; whether a question was in it.
-    fn hears_question(&mut self) -> bool {
+impl QueryScanner {
+    /// Reads the new output; returns true if there was a query.
+    fn scan_new_output(&mut self) -> bool {
         let mut buffer = [0; CHUNK];
-        let mut heard = false;
+        let mut found = false;
         while let Ok(piece) = self.reader.read(self.at, &mut buffer) {
             self.at = piece.end();
             match piece {
-                Piece::Bytes { len, .. } => heard |= self.scanner.sees_query(&buffer[..len]),
+                Piece::Bytes { len, .. } => found |= self.scanner.sees_query(&buffer[..len]),
                 Piece::Gap { .. } | Piece::Lost { .. } => self.scanner = Scanner::default(),
                 Piece::End { .. } => break,
             }
         }
-        heard
+        found
     }
 }
 
-/// Up to where questions are dealt with now: the terminal may have been followed further than the listener has heard.
+/// Answers the pending queries; returns the offset up to which they are answered. The screen may have been computed
+/// further than the scan has come.
 async fn answer(
     supervisor: &Supervisor,
     held: &RunHandle,
     directory: &Path,
-    listener: &Listener,
+    queries: &QueryScanner,
 ) -> Result<u64, String> {
     let row = supervisor.row(&held.ticket.run_id).await.map_err(|refusal| refusal.detail)?;
     match supervisor.ask(&row, &KeeperRequest::Status, &[]).await.map_err(|refusal| refusal.detail)? {
         KeeperMessage::Status { attached: false, .. } => {}
-        _ => return Ok(listener.at),
+        _ => return Ok(queries.at),
     }
-    let (size, from) = (held.ticket.options.pty_size, listener.unanswered);
-    let Some(size) = size else { return Ok(listener.at) };
+    let (size, from) = (held.ticket.options.pty_size, queries.unanswered);
+    let Some(size) = size else { return Ok(queries.at) };
     let answers = screen_at(directory, size, move |screen| screen.advance_answering(from)).await;
     let (screen, bytes) = answers.map_err(|refusal| refusal.detail)?;
     if !bytes.is_empty() {
@@ -93,12 +94,12 @@ async fn answer(
     Ok(screen.offset())
 }
 
-/// Up to where questions were dealt with, by this daemon or one before it.
+/// Reads the offset up to which queries were answered, by this daemon or an earlier one.
 fn answered(directory: &Path) -> Option<u64> {
     std::fs::read_to_string(directory.join("answered")).ok()?.trim().parse().ok()
 }
 
-fn note_answered(directory: &Path, to: u64) {
-    // Without it a later daemon may answer twice, which programs take for noise.
+fn save_answered(directory: &Path, to: u64) {
+    // Without the file a later daemon may answer twice, which programs ignore as noise.
     let _ = std::fs::write(directory.join("answered"), format!("{to}\n"));
 }

@@ -1,4 +1,4 @@
-//! A run's whole story, in order: what the registry recorded and what its keeper noted.
+//! The history of a run, in order: the registry's events and the keeper's journal.
 
 use crate::refusal::Refusal;
 use crate::supervisor::Supervisor;
@@ -8,39 +8,40 @@ use std::fmt::Write;
 use std::path::Path;
 use tenure_core::api::StoryLine;
 use tenure_core::ending::{Exit, ProcessNote, Reason};
-use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::journal::{JournalEntry, JournalEvent, Proof, Target};
 use tenure_core::record::{self, Boundary};
 use tenure_core::session::SessionKey;
 use tenure_core::signal;
 use tenure_keeper::rundir::RunDir;
 use tenure_store::{EventRow, RunRow, kind};
 
-/// The most lines of a story.
-const MOST: usize = 2000;
+/// Maximum number of lines of a history.
+const MAX_LINES: usize = 2000;
 
-/// The story, the oldest line first.
+/// Returns a run's history, the oldest line first.
 pub async fn story(supervisor: &Supervisor, row: &RunRow) -> Result<Vec<StoryLine>, Refusal> {
-    let events = supervisor.registry.events(0, Some(row.ticket.run_id.clone()), MOST).await?;
-    // Without a directory, or a journal, the registry's part is the story.
+    let events = supervisor.registry.events(0, Some(row.ticket.run_id.clone()), MAX_LINES).await?;
+    // Without a directory or a journal, the history is the registry's part.
     let journal = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal()).unwrap_or_default();
     let is_in_journal = |row: &EventRow| {
         !journal.is_empty() && [kind::RUN_SIGNALLED, kind::RUN_ESCAPED].contains(&row.event.kind.as_str())
     };
-    let mut lines: Vec<StoryLine> = events.into_iter().filter(|row| !is_in_journal(row)).map(told).collect();
-    lines.extend(journal.into_iter().map(noted));
-    lines.sort_by_key(|line| (line.at_ms, turn(line)));
+    let mut lines: Vec<StoryLine> =
+        events.into_iter().filter(|row| !is_in_journal(row)).map(event_line).collect();
+    lines.extend(journal.into_iter().map(journal_line));
+    lines.sort_by_key(|line| (line.at_ms, order_within_ms(line)));
     Ok(lines)
 }
 
-/// The story of a session, as the registry has it.
+/// Returns a session's history from the registry.
 pub async fn session_story(supervisor: &Supervisor, key: SessionKey) -> Result<Vec<StoryLine>, Refusal> {
-    let events = supervisor.registry.session_events(key, MOST).await?;
-    Ok(events.into_iter().map(told).collect())
+    let events = supervisor.registry.session_events(key, MAX_LINES).await?;
+    Ok(events.into_iter().map(event_line).collect())
 }
 
-/// Of what happened in one millisecond, what comes first: who asked, then what the keeper did, then that it was
-/// recorded, and the end at the end.
-fn turn(line: &StoryLine) -> u8 {
+/// Returns the order of lines within one millisecond: first the request, then the keeper's actions, then their
+/// records, and the end last.
+fn order_within_ms(line: &StoryLine) -> u8 {
     match (line.source.as_str(), line.what.as_str()) {
         (_, "run-created" | "cancel-asked") => 0,
         ("keeper", _) => 1,
@@ -49,10 +50,10 @@ fn turn(line: &StoryLine) -> u8 {
     }
 }
 
-/// One entry of the keeper's journal, for people.
-fn noted(entry: Entry) -> StoryLine {
+/// Describes an entry of the keeper's journal for people.
+fn journal_line(entry: JournalEntry) -> StoryLine {
     let (what, text) = match entry.what {
-        What::Started { pid, exe, boundary } => {
+        JournalEvent::Started { pid, exe, boundary } => {
             let around = match boundary {
                 Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
                 Boundary::Subreaper { why: Some(why) } => format!("keeper alone: {why}"),
@@ -65,47 +66,51 @@ fn noted(entry: Entry) -> StoryLine {
                 format!("pid {pid}, {}; held by {around}", exe.unwrap_or_else(|| "unknown".to_owned())),
             )
         }
-        What::FirstOutput => ("first-output", "the command wrote something for the first time".to_owned()),
-        What::Exiting { cause: Some(cause), detail, .. } => {
+        JournalEvent::FirstOutput => {
+            ("first-output", "the command wrote something for the first time".to_owned())
+        }
+        JournalEvent::Exiting { cause: Some(cause), detail, .. } => {
             let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
             ("exiting", format!("it is being ended, {}{detail}", Reason::from(cause)))
         }
-        What::Exiting { exit: Some(Exit::Code(code)), .. } => {
+        JournalEvent::Exiting { exit: Some(Exit::Code(code)), .. } => {
             ("exiting", format!("the command exited with {code}"))
         }
-        What::Exiting { exit: Some(Exit::Signal(number)), .. } => {
+        JournalEvent::Exiting { exit: Some(Exit::Signal(number)), .. } => {
             ("exiting", format!("{} ended the command", signal::name(number)))
         }
-        What::Exiting { .. } => ("exiting", "the command has ended".to_owned()),
-        What::Signalled { signal, target, proof } => {
-            ("signalled", format!("{signal} to {}, because {}", whom(&target), because(proof)))
+        JournalEvent::Exiting { .. } => ("exiting", "the command has ended".to_owned()),
+        JournalEvent::Signalled { signal, target, proof } => {
+            ("signalled", format!("{signal} to {}, because {}", target_text(&target), proof_text(proof)))
         }
-        What::Leftovers { count, processes } => {
+        JournalEvent::Leftovers { count, processes } => {
             let named = if processes.is_empty() { String::new() } else { format!(": {}", names(&processes)) };
             let more = if count as usize > processes.len() && !processes.is_empty() { ", …" } else { "" };
             ("leftovers", format!("{count} of its session outlived the command{named}{more}"))
         }
-        What::Escapees { processes } => ("escapees", format!("left the session: {}", names(&processes))),
-        What::GivenUp => ("given-up", "the stop was given up".to_owned()),
-        What::Survivors { processes } => ("survivors", format!("still alive: {}", names(&processes))),
-        What::HolderLost => ("holder-lost", "the daemon's connection ended".to_owned()),
-        What::HolderBack { epoch } => ("holder-back", format!("a daemon holds it at epoch {epoch}")),
-        What::HolderReleased => ("holder-released", "the daemon left on purpose".to_owned()),
-        What::EpochRefused { epoch, current } => {
+        JournalEvent::Escapees { processes } => {
+            ("escapees", format!("left the session: {}", names(&processes)))
+        }
+        JournalEvent::GivenUp => ("given-up", "the stop was given up".to_owned()),
+        JournalEvent::Survivors { processes } => ("survivors", format!("still alive: {}", names(&processes))),
+        JournalEvent::HolderLost => ("holder-lost", "the daemon's connection ended".to_owned()),
+        JournalEvent::HolderBack { epoch } => ("holder-back", format!("a daemon holds it at epoch {epoch}")),
+        JournalEvent::HolderReleased => ("holder-released", "the daemon left on purpose".to_owned()),
+        JournalEvent::EpochRefused { epoch, current } => {
             ("epoch-refused", format!("a holder of epoch {epoch} was turned away, {current} holds"))
         }
-        What::HolderAsked { epoch } => {
+        JournalEvent::HolderAsked { epoch } => {
             ("holder-asked", format!("another daemon asked for the run at epoch {epoch}"))
         }
-        What::HolderRefused { epoch } => {
+        JournalEvent::HolderRefused { epoch } => {
             ("holder-refused", format!("a daemon of another installation was turned away at epoch {epoch}"))
         }
-        What::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
+        JournalEvent::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
     };
     StoryLine { at_ms: entry.at_ms, source: "keeper".to_owned(), what: what.to_owned(), text }
 }
 
-fn whom(target: &Target) -> String {
+fn target_text(target: &Target) -> String {
     match target {
         Target::Group { pgid } => format!("the group {pgid}"),
         Target::Cgroup { path } => format!("everybody in {path}"),
@@ -114,7 +119,7 @@ fn whom(target: &Target) -> String {
     }
 }
 
-fn because(proof: Proof) -> &'static str {
+fn proof_text(proof: Proof) -> &'static str {
     match proof {
         Proof::UnreapedRoot => "its unreaped root pins the group's number",
         Proof::RunCgroup => "the cgroup was made for the run",
@@ -132,14 +137,14 @@ fn names(processes: &[ProcessNote]) -> String {
     processes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// One event for people: its word, and what it says of itself.
-fn told(row: EventRow) -> StoryLine {
+/// Describes an event for people: its kind and its fields.
+fn event_line(row: EventRow) -> StoryLine {
     let text = match &row.event.detail {
         detail if row.event.kind == kind::RUN_SIGNALLED => signal_text(detail),
         detail if row.event.kind == kind::RUN_ESCAPED => escape_text(detail),
         Value::Object(fields) => {
             let mut text = String::new();
-            for (name, value) in fields.iter().filter(|(name, value)| !is_nothing(name, value)) {
+            for (name, value) in fields.iter().filter(|(name, value)| !is_noise(name, value)) {
                 let shown = match value {
                     Value::String(text) => text.clone(),
                     Value::Array(words) if words.iter().all(Value::is_string) => {
@@ -153,7 +158,7 @@ fn told(row: EventRow) -> StoryLine {
                     other => other.to_string(),
                 };
                 let separator = if text.is_empty() { "" } else { "; " };
-                // A String takes everything.
+                // Writing to a String cannot fail.
                 let _ = write!(text, "{separator}{}: {shown}", spaced(name));
             }
             text
@@ -163,16 +168,18 @@ fn told(row: EventRow) -> StoryLine {
     StoryLine { at_ms: row.event.at_ms, source: "registry".to_owned(), what: row.event.kind, text }
 }
 
-/// A `run-signalled` event for people. The keeper's line beside it says what the proof means.
+/// Describes a `run-signalled` event for people. The keeper's line beside it explains the proof.
 fn signal_text(detail: &Value) -> String {
     let target = Target::deserialize(&detail["target"]).ok();
     match (detail["signalName"].as_str(), target, detail["proof"].as_str()) {
-        (Some(signal), Some(target), Some(proof)) => format!("{signal} to {} ({proof})", whom(&target)),
+        (Some(signal), Some(target), Some(proof)) => {
+            format!("{signal} to {} ({proof})", target_text(&target))
+        }
         _ => detail["detail"].as_str().unwrap_or("more signals were sent").to_owned(),
     }
 }
 
-/// A `run-escaped` event for people.
+/// Describes a `run-escaped` event for people.
 fn escape_text(detail: &Value) -> String {
     let which = detail["which"].as_str().unwrap_or("process");
     match (ProcessNote::deserialize(detail), detail["more"].as_u64()) {
@@ -181,8 +188,8 @@ fn escape_text(detail: &Value) -> String {
     }
 }
 
-/// What a person does not miss: nothing, no, none, and the moments that the line itself begins with.
-fn is_nothing(name: &str, value: &Value) -> bool {
+/// Returns true for values without information: nothing, no, none, and the times that begin the line.
+fn is_noise(name: &str, value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => name != "confirmed",
         Value::Array(items) => items.is_empty(),
@@ -193,7 +200,7 @@ fn is_nothing(name: &str, value: &Value) -> bool {
     }
 }
 
-/// `exitCode` as `exit code`.
+/// Splits `exitCode` into `exit code`.
 fn spaced(name: &str) -> String {
     let mut words = String::new();
     for c in name.chars() {
@@ -211,7 +218,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn events_of_the_journal_are_told_in_words() {
+    fn journal_events_are_described_in_words() {
         let target = json!({ "kind": "group", "pgid": 7 });
         let signal =
             json!({ "signal": 15, "signalName": "SIGTERM", "target": target, "proof": "unreaped-root" });

@@ -12,7 +12,7 @@ use tenure_acp::schema::SessionId;
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey};
 use tenure_settings::Settings;
-use tenure_supervisor::scopes::Scopes;
+use tenure_supervisor::scope_locks::ScopeLocks;
 use tenure_supervisor::sync::lock;
 use tenure_supervisor::sync::until;
 use tokio::sync::watch;
@@ -71,7 +71,7 @@ impl Adapter {
 pub(crate) struct Adapters {
     live: Mutex<HashMap<SessionKey, Arc<Adapter>>>,
     /// Locks per session: only one caller at a time starts, joins or stops its adapter.
-    pub(crate) gates: Scopes,
+    pub(crate) gates: ScopeLocks,
     pub(crate) updates: Updates,
     /// Agents with a conversation that another process could not resume, or not for certain.
     load_badly: Mutex<HashSet<AgentId>>,

@@ -218,7 +218,7 @@ fn adapter_request(
     run: RunId,
 ) -> Result<StartRequest, Refusal> {
     let row = &session.row;
-    let mut spec = agents.supervisor.handed_down();
+    let mut spec = agents.supervisor.inherited_spec();
     spec.cwd = tenure_os::text::bytes(root_of(row));
     set_environment(&mut spec, &description.env, agents.caller_envs.of(&row.key).as_deref())?;
     spec.argv = description.argv().map_err(Refusal::invalid)?;

@@ -17,10 +17,10 @@ use tenure_core::talk::{ConversationStep, Line, RecordedStep};
 use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_os::{clock, pause};
 use tenure_output::{Piece, Reader};
-use tenure_supervisor::Follower;
+use tenure_supervisor::OutputFollower;
 use tenure_supervisor::RunHandle;
 use tenure_supervisor::link::Link;
-use tenure_supervisor::stdin::put_line;
+use tenure_supervisor::stdin::write_line;
 use tenure_supervisor::sync::lock;
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
@@ -50,7 +50,7 @@ pub(crate) struct AdapterHost {
 }
 
 struct Reading {
-    follower: Follower,
+    follower: OutputFollower,
     reader: Reader,
     buffer: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl AdapterHost {
         last_output: Arc<std::sync::Mutex<Instant>>,
     ) -> Self {
         let output: PathBuf = held.directory.join("output");
-        let follower = Follower::new(Arc::clone(&held));
+        let follower = OutputFollower::new(Arc::clone(&held));
         let reading = Reading { follower, reader: Reader::new(&output), buffer: vec![0; CHUNK] };
         Self {
             agents,
@@ -184,7 +184,7 @@ impl Host for AdapterHost {
         pause::point("daemon-acp-before-give");
         loop {
             let mut link = self.link().await?;
-            match put_line(&mut link, at, text.as_bytes()).await {
+            match write_line(&mut link, at, text.as_bytes()).await {
                 Ok(()) => {
                     *self.typing.lock().await = Some(link);
                     return Ok(());

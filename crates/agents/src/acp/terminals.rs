@@ -87,7 +87,7 @@ impl AdapterHost {
     }
 
     fn terminal_request(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<StartRequest, Refusal> {
-        let mut spec = self.agents.supervisor.handed_down();
+        let mut spec = self.agents.supervisor.inherited_spec();
         let (words, is_line) = (words(&wanted), is_line(&wanted));
         spec.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
         let caller = self.agents.caller_envs.of(&self.key);

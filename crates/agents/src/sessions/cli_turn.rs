@@ -145,7 +145,7 @@ async fn start_turn(
         Ok(run) => {
             // Only then is there a keeper to write the input to.
             tokio::select! {
-                () = agents.supervisor.settle_in(&run, began) => {}
+                () = agents.supervisor.wait_until_started(&run, began) => {}
                 () = until(cancelled, |is| *is) => {}
             }
             Ok((stdin, reads))

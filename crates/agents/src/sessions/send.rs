@@ -153,7 +153,7 @@ pub(crate) async fn await_turn(
             // A session that sent the message counts as the caller.
             let is_sender = asker.key().is_some() && turn.asked.asked_by == asker.about;
             let counts = is_owner || is_caller || is_sender;
-            sight = Some(agents.supervisor.about_to_see_turn(counts, &turn.asked.id).await);
+            sight = Some(agents.supervisor.watch_turn_end(counts, &turn.asked.id).await);
         }
         let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
         if ended || timeout_at(deadline, changed.changed()).await.is_err() {

@@ -105,7 +105,7 @@ fn agent_job(
     run: RunId,
 ) -> Result<TurnSpec, Refusal> {
     let row = &session.row;
-    let mut spec = agents.supervisor.handed_down();
+    let mut spec = agents.supervisor.inherited_spec();
     if let Some(cwd) = &row.work.cwd {
         spec.cwd = cwd.clone().into_bytes();
     }

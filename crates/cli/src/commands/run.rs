@@ -23,7 +23,7 @@ use tenure_core::resources::Resources;
 use tenure_core::session::{BadKey, SessionKey};
 use tenure_core::spec::{Argv, Size, Spec, check_env};
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
-use tenure_keeper::launch::{Launched, Nursery};
+use tenure_keeper::launch::{LaunchedRun, NurseryHandle};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
 use tenure_os::{descriptors, exec_limits, terminal, text};
@@ -85,7 +85,7 @@ fn directly(args: &RunArgs, state: &StateRoot, spec: Spec) -> Result<u8, Failure
 
 /// Starts the run by a nursery of its own, prints its id, and exits.
 fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
-    let nursery = Nursery::start(state).map_err(Failure::tenure_failed)?;
+    let nursery = NurseryHandle::start(state).map_err(Failure::tenure_failed)?;
     let mut launched = nursery.run(state, spec, Role::Holder { epoch: 1 }).map_err(Failure::tenure_failed)?;
     match launched.keeper.receive::<KeeperMessage>(EXECUTION_LIMIT).map_err(Failure::tenure_failed)?.0 {
         KeeperMessage::Started { .. } => {}
@@ -116,7 +116,7 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
 }
 
 /// Prints the record of a run that has ended.
-fn print_record(launched: &Launched) -> Result<(), Failure> {
+fn print_record(launched: &LaunchedRun) -> Result<(), Failure> {
     print::json(&launched.dir.view().map_err(Failure::tenure_failed)?.json())
 }
 

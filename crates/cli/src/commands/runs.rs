@@ -14,7 +14,7 @@ use tenure_core::record::Ending;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state::State;
 use tenure_core::wire::{KeeperMessage, KeeperRequest};
-use tenure_keeper::frames::Broken;
+use tenure_keeper::frames::ConnectionError;
 use tenure_keeper::nursery;
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
@@ -186,7 +186,7 @@ impl FoundRun<'_> {
             refuse_foreign(dir)?;
         }
         // Wait for a run that is about to get a keeper or an ending. A lost run has no process to wait for.
-        if view.ending.is_none() && (view.kept || ending_expected(state, dir)?) {
+        if view.ending.is_none() && (view.has_keeper || ending_expected(state, dir)?) {
             cancel(state, dir, false)?;
             ending_of(state, dir, None)?;
         }
@@ -219,7 +219,7 @@ pub(super) fn ending_of(
         refuse_foreign(dir)?;
     }
     loop {
-        let kept = dir.kept().map_err(Failure::refused)?;
+        let kept = dir.has_keeper().map_err(Failure::refused)?;
         if let Some(ending) = dir.ending().map_err(Failure::refused)? {
             return Ok(Some(ending));
         }
@@ -235,7 +235,7 @@ pub(super) fn ending_of(
                 match keeper.receive::<KeeperMessage>(left) {
                     Ok((KeeperMessage::Ended { ending }, _)) => return Ok(Some(*ending)),
                     Ok(_) => {}
-                    Err(Broken::TimedOut(_)) => return Ok(None),
+                    Err(ConnectionError::TimedOut(_)) => return Ok(None),
                     Err(_) => break,
                 }
             }

@@ -9,7 +9,7 @@ use tenure_core::ids::{InstanceId, NurseryId, RunId};
 use tenure_core::record::Boundary;
 use tenure_core::state::State;
 use tenure_keeper::nursery;
-use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_keeper::rundir::{RecordError, RunDir};
 use tenure_os::host;
 use tenure_settings::Settings;
 use tenure_store::sqlite::RecordedRun;
@@ -89,7 +89,7 @@ impl StateScan {
         };
         let view = match dir.view() {
             Ok(view) => view,
-            Err(Unread::Missing { .. }) => {
+            Err(RecordError::Missing { .. }) => {
                 // The ticket is written right after the directory is made.
                 self.remains.extend(self.is_old(path).then(|| path.to_owned()));
                 return;
@@ -109,14 +109,14 @@ impl StateScan {
         }
         // The journal and the ending are the last files that are created in the directory.
         let is_young = !self.is_old(path);
-        let on_disk = OnDisk { has_keeper: view.kept, has_ending: view.ending.is_some(), is_young };
+        let on_disk = OnDisk { has_keeper: view.has_keeper, has_ending: view.ending.is_some(), is_young };
         self.runs.insert(dir.id().clone(), on_disk);
         let nursery_lives =
             view.note.as_ref().is_some_and(|note| nursery::lives(state, &note.nursery_id).unwrap_or(true));
-        if view.state != State::Exited && !view.kept && !nursery_lives && self.is_old(path) {
+        if view.state != State::Exited && !view.has_keeper && !nursery_lives && self.is_old(path) {
             self.lost.push(dir.id().to_string());
         }
-        if view.kept {
+        if view.has_keeper {
             return;
         }
         let mut drafts = entries(path);

@@ -1,14 +1,14 @@
 //! The stop ladder: SIGTERM, the grace, SIGKILL, and after `give_up` the names of the survivors. It only climbs,
 //! and for the same processes all the way.
 
-use super::Do;
+use super::Step;
 use crate::defaults::SETTLE;
 use crate::limits::Limits;
 use std::time::Duration;
 
 /// The processes that a stop is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Whom {
+pub enum StopScope {
     /// All processes of the boundary.
     All,
     /// The run's own session; escapees are spared.
@@ -17,7 +17,7 @@ pub enum Whom {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ladder {
-    pub(super) whom: Whom,
+    pub(super) scope: StopScope,
     rung: Rung,
 }
 
@@ -37,7 +37,7 @@ enum Rung {
 
 impl Ladder {
     pub(super) fn new() -> Self {
-        Self { whom: Whom::All, rung: Rung::Ground }
+        Self { scope: StopScope::All, rung: Rung::Ground }
     }
 
     pub(super) fn deadline(&self) -> Option<Duration> {
@@ -47,53 +47,53 @@ impl Ladder {
         }
     }
 
-    pub(super) fn wait(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn wait(&mut self, limits: &Limits, now: Duration) -> Step {
         self.rung = Rung::Wait { until: now.saturating_add(limits.grace) };
-        Do::Nothing
+        Step::Nothing
     }
 
     /// Gives leftovers of a root that exited by itself a moment to finish: the root's last output may still be on
     /// its way through a `tee`.
-    pub(super) fn settle(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn settle(&mut self, limits: &Limits, now: Duration) -> Step {
         if limits.grace.is_zero() {
             return self.kill(limits, now);
         }
         self.rung = Rung::Wait { until: now.saturating_add(SETTLE.min(limits.grace)) };
-        Do::Nothing
+        Step::Nothing
     }
 
     /// Sends SIGTERM; a grace of zero skips this rung.
-    pub(super) fn term(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn term(&mut self, limits: &Limits, now: Duration) -> Step {
         if limits.grace.is_zero() {
             return self.kill(limits, now);
         }
         self.rung = Rung::Term { until: now.saturating_add(limits.grace) };
-        Do::Term(self.whom)
+        Step::Term(self.scope)
     }
 
-    pub(super) fn kill(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn kill(&mut self, limits: &Limits, now: Duration) -> Step {
         self.rung = Rung::Kill { until: now.saturating_add(limits.give_up) };
-        Do::Kill(self.whom)
+        Step::Kill(self.scope)
     }
 
     /// Climbs to the next rung, because the time of this one has passed.
-    pub(super) fn climb(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn climb(&mut self, limits: &Limits, now: Duration) -> Step {
         match self.rung {
             Rung::Wait { .. } => self.term(limits, now),
             Rung::Term { .. } => self.kill(limits, now),
             Rung::Kill { .. } => {
                 self.rung = Rung::Look;
-                Do::Look
+                Step::ListSurvivors
             }
-            Rung::Ground | Rung::Look => Do::Nothing,
+            Rung::Ground | Rung::Look => Step::Nothing,
         }
     }
 
     /// Skips the rest of the grace.
-    pub(super) fn hasten(&mut self, limits: &Limits, now: Duration) -> Do {
+    pub(super) fn hasten(&mut self, limits: &Limits, now: Duration) -> Step {
         match self.rung {
             Rung::Wait { .. } | Rung::Term { .. } => self.kill(limits, now),
-            Rung::Ground | Rung::Kill { .. } | Rung::Look => Do::Nothing,
+            Rung::Ground | Rung::Kill { .. } | Rung::Look => Step::Nothing,
         }
     }
 

@@ -7,7 +7,7 @@ mod starting;
 mod stopping;
 mod worlds;
 
-use super::{Do, Left, Seen, Usage, Watch, Whom};
+use super::{LeftBehind, Sighting, Step, StopScope, Usage, Watch};
 use crate::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
 use crate::limits::{Activity, Limits};
 use crate::spec::{OnEscape, Orphan, RunOptions};
@@ -40,19 +40,19 @@ fn seconds(n: u64) -> Duration {
 }
 
 /// Feeds a script, each sighting with its time in milliseconds, to a new watch.
-fn play<const N: usize>(options: RunOptions, script: [(u64, Seen); N]) -> (Watch, [Do; N]) {
+fn play<const N: usize>(options: RunOptions, script: [(u64, Sighting); N]) -> (Watch, [Step; N]) {
     let mut watch = Watch::new(options);
     let due = script.map(|(at, seen)| watch.see(seen, Duration::from_millis(at)));
     (watch, due)
 }
 
 /// Returns the ending of a script, which must come with its last sighting and not before.
-fn ending<const N: usize>(options: RunOptions, script: [(u64, Seen); N]) -> Termination {
+fn ending<const N: usize>(options: RunOptions, script: [(u64, Sighting); N]) -> Termination {
     let (watch, due) = play(options, script);
-    let finishes = due.iter().filter(|due| matches!(due, Do::Finish(_))).count();
+    let finishes = due.iter().filter(|due| matches!(due, Step::Finish(_))).count();
     assert_eq!((watch.state(), finishes, watch.wake_at()), (State::Exited, 1, None));
     match due.into_iter().next_back() {
-        Some(Do::Finish(termination)) => *termination,
+        Some(Step::Finish(termination)) => *termination,
         other => panic!("the last sighting led to {other:?}"),
     }
 }
@@ -62,24 +62,27 @@ fn process(pid: i32) -> ProcessNote {
 }
 
 /// The exit of the root with so many leftovers and these escapees.
-fn left(leftovers: u32, escapees: &[i32]) -> Seen {
+fn left(leftovers: u32, escapees: &[i32]) -> Sighting {
     let escapees = escapees.iter().copied().map(process).collect();
-    Seen::RootExited { exit: Exit::Code(0), left: Left { leftovers, escapees, ..Left::default() } }
+    Sighting::RootExited {
+        exit: Exit::Code(0),
+        left: LeftBehind { leftovers, escapees, ..LeftBehind::default() },
+    }
 }
 
-fn exits(exit: Exit) -> Seen {
-    Seen::RootExited { exit, left: Left::default() }
+fn exits(exit: Exit) -> Sighting {
+    Sighting::RootExited { exit, left: LeftBehind::default() }
 }
 
-fn not_found() -> Seen {
-    Seen::NotStarted(SpawnError { detail: "no such program".into(), not_found: true })
+fn not_found() -> Sighting {
+    Sighting::NotStarted(SpawnError { detail: "no such program".into(), not_found: true })
 }
 
-fn used(cpu_ms: u64, io_bytes: u64) -> Seen {
-    Seen::Sampled(Usage { cpu: Duration::from_millis(cpu_ms), io_bytes })
+fn used(cpu_ms: u64, io_bytes: u64) -> Sighting {
+    Sighting::Sampled(Usage { cpu: Duration::from_millis(cpu_ms), io_bytes })
 }
 
-const CANCEL: Seen = Seen::Cancel { now: false };
-const CANCEL_NOW: Seen = Seen::Cancel { now: true };
-const TERM: Do = Do::Term(Whom::All);
-const KILL: Do = Do::Kill(Whom::All);
+const CANCEL: Sighting = Sighting::Cancel { now: false };
+const CANCEL_NOW: Sighting = Sighting::Cancel { now: true };
+const TERM: Step = Step::Term(StopScope::All);
+const KILL: Step = Step::Kill(StopScope::All);

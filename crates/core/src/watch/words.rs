@@ -1,11 +1,11 @@
 //! The sightings that the keeper reports to the decider, and the steps that the decider returns.
 
-use super::{Usage, Whom};
+use super::{StopScope, Usage};
 use crate::ending::{Exit, ProcessNote, SpawnError, Termination};
 
 /// The processes that are alive when the root has exited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct LeftBehind {
     /// The number of processes in the run's own session.
     pub leftovers: u32,
     /// The first of those processes.
@@ -16,21 +16,21 @@ pub struct Left {
 
 /// A sighting of the keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum Sighting {
     /// The command executes.
     Started,
     /// The command could not be executed; nothing of the run is alive.
     NotStarted(SpawnError),
     /// The command wrote something.
     Output,
-    /// The answer to [`Do::Sample`].
+    /// The answer to [`Step::Sample`].
     Sampled(Usage),
-    /// The root is a zombie, not reaped yet. Reported before [`Seen::Empty`], or its exit stays unknown.
+    /// The root is a zombie, not reaped yet. Reported before [`Sighting::Empty`], or its exit stays unknown.
     RootExited {
         /// The root's exit.
         exit: Exit,
         /// The processes that are alive beside it.
-        left: Left,
+        left: LeftBehind,
     },
     /// A client cancels the run.
     Cancel {
@@ -52,10 +52,10 @@ pub enum Seen {
     /// The run's directory was deleted: nobody can reach the run or learn its ending.
     DirectoryDeleted,
     /// SIGTERM, SIGHUP or SIGINT reached the keeper itself.
-    Told,
-    /// No process of [`super::Watch::whom`] is alive.
+    Terminated,
+    /// No process of [`super::Watch::scope`] is alive.
     Empty,
-    /// The answer to [`Do::Look`].
+    /// The answer to [`Step::ListSurvivors`].
     Alive(Vec<ProcessNote>),
     /// [`super::Watch::wake_at`] may have passed. Only this sighting lets a limit pass.
     Tick,
@@ -64,17 +64,17 @@ pub enum Seen {
 /// The step that is due.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Do {
+pub enum Step {
     /// Continue to watch.
     Nothing,
-    /// Measure the tree and report [`Seen::Sampled`].
+    /// Measure the tree and report [`Sighting::Sampled`].
     Sample,
     /// Send SIGTERM.
-    Term(Whom),
-    /// Send SIGKILL, again and again until [`Seen::Empty`] or the next step.
-    Kill(Whom),
-    /// Report the survivors' names as [`Seen::Alive`].
-    Look,
+    Term(StopScope),
+    /// Send SIGKILL, again and again until [`Sighting::Empty`] or the next step.
+    Kill(StopScope),
+    /// Report the survivors' names as [`Sighting::Alive`].
+    ListSurvivors,
     /// Drain the output, write the ending, tell. Returned once in a run's life (I3).
     Finish(Box<Termination>),
 }

@@ -5,7 +5,7 @@ use super::served::{BEGAN, own_instance};
 use serde_json::{Value, json};
 use tenure_core::ending::{Cause, Exit, ProcessNote, Termination};
 use tenure_core::ids::{InstanceId, RunId, TaskId, TurnId};
-use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::journal::{JournalEntry, JournalEvent, Proof, Target};
 use tenure_core::output::Totals;
 use tenure_core::record::{Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::session::{Backend, Kind, Mode, SessionKey, SpawnLimits, SpawnRequest, Work};
@@ -132,27 +132,31 @@ pub(super) fn new_turn(number: u8, session: &str, message: &str, sent_at_ms: u64
 }
 
 /// Journal with one entry of every kind.
-pub(super) fn journal() -> Vec<Entry> {
+pub(super) fn journal() -> Vec<JournalEntry> {
     let boundary = Boundary::Cgroup { path: "/sys/fs/cgroup/tenure/a10e".into() };
     let processes = || vec![process(4_150, "/usr/bin/setsid"), ProcessNote { pid: 4_151, exe: None }];
     let group = Target::Group { pgid: 4_141 };
     let one = Target::Process { pid: 4_150, start_time: 74_150 };
-    let signalled = |signal, target, proof| What::Signalled { signal, target, proof };
+    let signalled = |signal, target, proof| JournalEvent::Signalled { signal, target, proof };
     let whats = vec![
-        What::Started { pid: 4_141, exe: Some("/srv/crawl".into()), boundary },
-        What::FirstOutput,
-        What::HolderLost,
-        What::HolderAsked { epoch: 2 },
-        What::HolderRefused { epoch: 2 },
-        What::EpochRefused { epoch: 1, current: 2 },
-        What::HolderBack { epoch: 2 },
-        What::HolderReleased,
-        What::Exiting { cause: Some(Cause::OverallTimeout), exit: None, detail: Some("600 s".into()) },
-        What::Exiting { cause: None, exit: Some(Exit::Code(3)), detail: None },
-        What::Exiting { cause: None, exit: Some(Exit::Signal(11)), detail: None },
+        JournalEvent::Started { pid: 4_141, exe: Some("/srv/crawl".into()), boundary },
+        JournalEvent::FirstOutput,
+        JournalEvent::HolderLost,
+        JournalEvent::HolderAsked { epoch: 2 },
+        JournalEvent::HolderRefused { epoch: 2 },
+        JournalEvent::EpochRefused { epoch: 1, current: 2 },
+        JournalEvent::HolderBack { epoch: 2 },
+        JournalEvent::HolderReleased,
+        JournalEvent::Exiting {
+            cause: Some(Cause::OverallTimeout),
+            exit: None,
+            detail: Some("600 s".into()),
+        },
+        JournalEvent::Exiting { cause: None, exit: Some(Exit::Code(3)), detail: None },
+        JournalEvent::Exiting { cause: None, exit: Some(Exit::Signal(11)), detail: None },
         signalled(Signal::TERM, group.clone(), Proof::UnreapedRoot),
-        What::Leftovers { count: 3, processes: processes() },
-        What::Escapees { processes: processes() },
+        JournalEvent::Leftovers { count: 3, processes: processes() },
+        JournalEvent::Escapees { processes: processes() },
         signalled(
             Signal::KILL,
             Target::Cgroup { path: "/sys/fs/cgroup/tenure/a10e".into() },
@@ -163,10 +167,10 @@ pub(super) fn journal() -> Vec<Entry> {
         signalled(Signal::KILL, one.clone(), Proof::InSession),
         signalled(Signal::KILL, one.clone(), Proof::InCgroup),
         signalled(Signal::KILL, one, Proof::LeaseMark),
-        What::GivenUp,
-        What::Survivors { processes: vec![process(4_149, "/usr/bin/mount.nfs")] },
-        What::MoreNotWritten,
+        JournalEvent::GivenUp,
+        JournalEvent::Survivors { processes: vec![process(4_149, "/usr/bin/mount.nfs")] },
+        JournalEvent::MoreNotWritten,
     ];
     let at = |number: usize| BEGAN + 14 * MINUTE + 20 + number as u64 * 26 * SECOND;
-    whats.into_iter().enumerate().map(|(number, what)| Entry { at_ms: at(number), what }).collect()
+    whats.into_iter().enumerate().map(|(number, what)| JournalEntry { at_ms: at(number), what }).collect()
 }

@@ -16,7 +16,7 @@ use tenure_core::spec::Size;
 use tenure_core::wire::KeeperRequest;
 use tenure_output::{Piece, Reader};
 use tenure_store::RunRow;
-use tenure_supervisor::Follower;
+use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::screen_of;
 use tenure_supervisor::sync::until;
@@ -40,7 +40,7 @@ pub(super) async fn attach(
     })?;
     let place = daemon.supervisor.events.follow()?;
     Ok(upgrade.on_upgrade(async move |socket| {
-        let mut viewer = Viewer { daemon, row, follower: Follower::new(held), socket, at: 0 };
+        let mut viewer = Viewer { daemon, row, follower: OutputFollower::new(held), socket, at: 0 };
         if let Err(why) = viewer.watch().await {
             let reason = why.chars().take(100).collect::<String>().into();
             let close = CloseFrame { code: close_code::ERROR, reason };
@@ -54,7 +54,7 @@ pub(super) async fn attach(
 struct Viewer {
     daemon: Arc<Daemon>,
     row: RunRow,
-    follower: Follower,
+    follower: OutputFollower,
     socket: WebSocket,
     at: u64,
 }

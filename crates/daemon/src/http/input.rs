@@ -51,7 +51,7 @@ pub(super) async fn keys(
     Body(request): Body<KeysRequest>,
 ) -> Result<StatusCode, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
-    let bytes = stdin::typed(&row, request.literal.as_deref(), &request.hex, &request.keys).await?;
+    let bytes = stdin::encode_input(&row, request.literal.as_deref(), &request.hex, &request.keys).await?;
     daemon.supervisor.type_into(&row, &bytes, None, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::output::Stream;
 use tenure_output::{Cleaner, Piece, Reader};
-use tenure_supervisor::Follower;
+use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Phase;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::sync::until;
@@ -74,7 +74,7 @@ pub(super) async fn output(
         (None, Some(lines)) => tenure_output::tail_offset(&dir, lines, stream).map_err(Refusal::internal)?,
     };
     let follower = match daemon.supervisor.runs.get(&row.ticket.run_id) {
-        Some(held) if params.follow => Some((Follower::new(held), daemon.supervisor.events.follow()?)),
+        Some(held) if params.follow => Some((OutputFollower::new(held), daemon.supervisor.events.follow()?)),
         _ => None,
     };
     let pages = OutputBody {
@@ -106,8 +106,8 @@ struct OutputBody {
     left: u64,
     stream: Option<Stream>,
     cleaner: Option<Cleaner>,
-    /// Follower and its permit.
-    follower: Option<(Follower, OwnedSemaphorePermit)>,
+    /// The follower and its permit.
+    follower: Option<(OutputFollower, OwnedSemaphorePermit)>,
     buffer: Vec<u8>,
     phase: watch::Receiver<Phase>,
 }

@@ -207,7 +207,7 @@ pub(super) async fn wait(
 ) -> Result<Response, Rejection> {
     let row = daemon.supervisor.find(&id, &who).await?;
     let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
-    let sight = daemon.supervisor.about_to_see(&row, &who).await;
+    let sight = daemon.supervisor.watch_run_end(&row, &who).await;
     let view = daemon.supervisor.view_at_end(row, deadline).await?;
     let receipt = sight.of(view.ending.is_some());
     respond(ToolReply { reply: view.json(), receipt }, outflow).map_err(Rejection)

@@ -20,7 +20,7 @@ use tenure_core::tools::sessions::{EntryJson, TurnJson};
 use tenure_store::Side;
 use tenure_supervisor::Phase;
 use tenure_supervisor::Refusal;
-use tenure_supervisor::notice_suppression::Sight;
+use tenure_supervisor::notice_suppression::SeenGuard;
 use tenure_supervisor::sync::until;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
@@ -64,7 +64,7 @@ pub(super) async fn updates(
     let only: Option<TurnId> =
         params.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     let sight = match &only {
-        Some(turn) if is_caller => Some(caller.daemon.supervisor.about_to_see_turn(true, turn).await),
+        Some(turn) if is_caller => Some(caller.daemon.supervisor.watch_turn_end(true, turn).await),
         Some(_) | None => None,
     };
     // Before the first read: updates in between are sent twice, not missed.
@@ -107,7 +107,7 @@ struct SessionFollower {
     ready: VecDeque<Event>,
     ends: bool,
     /// Marks the turn's end as seen.
-    sight: Option<Sight>,
+    sight: Option<SeenGuard>,
     _permit: OwnedSemaphorePermit,
 }
 

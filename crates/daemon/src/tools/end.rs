@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) async fn kill(found: FoundRun) -> Result<ToolReply<ProcessReply>, Refusal> {
     let run = found.row.ticket.run_id.clone();
-    let sight = found.daemon.supervisor.about_to_see(&found.row, &found.who).await;
+    let sight = found.daemon.supervisor.watch_run_end(&found.row, &found.who).await;
     let was_over = found.row.ending.is_some();
     let row = end(&found).await?;
     let message = match &row.ending {

@@ -15,7 +15,7 @@ use tenure_output::text;
 use tenure_policy::approvals::unfinished;
 use tenure_policy::authorize::{Judged, Line};
 use tenure_policy::exec_spec::{self, Wanted};
-use tenure_supervisor::Follower;
+use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tenure_supervisor::RunHandle;
@@ -96,7 +96,7 @@ impl Daemon {
 /// Waits for the end of a run until the deadline, and tells now and then how far it has come.
 async fn watch(held: &Arc<RunHandle>, deadline: Instant, progress: impl Fn(Progress) + Send + Sync) {
     let telling = async {
-        let mut follower = Follower::new(Arc::clone(held));
+        let mut follower = OutputFollower::new(Arc::clone(held));
         let mut at = 0;
         loop {
             follower.grown_beyond(at).await;

@@ -18,7 +18,7 @@ pub(super) async fn send_keys(
     hex: &[String],
     keys: &[String],
 ) -> Result<ProcessReply, Refusal> {
-    let bytes = stdin::typed(&run.row, literal, hex, keys).await?;
+    let bytes = stdin::encode_input(&run.row, literal, hex, keys).await?;
     give(&run, &bytes, false).await
 }
 

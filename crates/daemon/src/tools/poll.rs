@@ -12,12 +12,12 @@ use tenure_core::tools::{Listed, POLL_MS, ProcessReply, Status, UNREAD_CHARS, Wa
 use tenure_os::clock;
 use tenure_output::text::{self, Mark, Unread};
 use tenure_store::RunRow;
-use tenure_supervisor::Follower;
+use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Refusal;
-use tenure_supervisor::notice_suppression::Sight;
+use tenure_supervisor::notice_suppression::SeenGuard;
 use tenure_supervisor::run_output::output_of;
 use tenure_supervisor::run_output::reading;
-use tenure_supervisor::scopes::Scopes;
+use tenure_supervisor::scope_locks::ScopeLocks;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -31,7 +31,7 @@ pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolR
     let asked = timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
     let deadline = Instant::now() + asked;
     let run = row.ticket.run_id.clone();
-    let sight = daemon.supervisor.about_to_see(&row, &who).await;
+    let sight = daemon.supervisor.watch_run_end(&row, &who).await;
     let Some((waiting, turn)) = daemon.readers.turn(&run, deadline).await else {
         let row = daemon.supervisor.row(&run).await?;
         let listed = daemon.listed_alone(&row).await;
@@ -55,8 +55,8 @@ pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolR
 /// Turns of polls. A run has one reader at a time, because what is unread is given once.
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
-    waiting: Scopes,
-    replying: Scopes,
+    waiting: ScopeLocks,
+    replying: ScopeLocks,
 }
 
 impl Readers {
@@ -100,7 +100,7 @@ struct FinishedPoll {
     marks: Marks,
     turn: OwnedMutexGuard<()>,
     /// Of the run's end.
-    sight: Option<Sight>,
+    sight: Option<SeenGuard>,
 }
 
 impl FinishedPoll {
@@ -127,7 +127,7 @@ async fn wait(
     deadline: Instant,
 ) -> Result<(RunRow, Unread), Refusal> {
     let run = row.ticket.run_id.clone();
-    let mut follower = daemon.supervisor.runs.get(&run).map(Follower::new);
+    let mut follower = daemon.supervisor.runs.get(&run).map(OutputFollower::new);
     loop {
         // Before the files: what it printed before its end is there.
         let row = daemon.supervisor.row(&run).await?;

@@ -27,7 +27,7 @@ impl Daemon {
         if row.hidden || !who.may_see(&row) {
             return Err(Refusal::no_such_run(format!("no run has the id {run_id}")));
         }
-        let sight = self.supervisor.about_to_see(&row, who).await;
+        let sight = self.supervisor.watch_run_end(&row, who).await;
         let elapsed = Duration::from_millis(clock::unix_ms().saturating_sub(row.ticket.created_at_ms));
         let deadline = Instant::now() + wanted.window.saturating_sub(elapsed);
         let foreground = self.supervisor.runs.get(&run_id).map(|held| Foreground::of(&self.supervisor, held));

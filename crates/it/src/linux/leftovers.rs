@@ -25,7 +25,8 @@ pub fn processes(install: &Install) -> Vec<i32> {
 /// The held locks: of keepers by run, of nurseries by id.
 pub fn locks(install: &Install) -> Vec<String> {
     let runs = install.state().join("runs");
-    let kept = |id: &String| RunDir::open(&runs.join(id)).expect("a run's directory").kept().expect("a lock");
+    let kept =
+        |id: &String| RunDir::open(&runs.join(id)).expect("a run's directory").has_keeper().expect("a lock");
     let mut held: Vec<String> = install.runs().into_iter().filter(kept).collect();
     let nurseries = fs::read_dir(install.state().join("nurseries")).into_iter().flatten().flatten();
     let names = nurseries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -11,7 +11,7 @@ use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, RunOptions, Spec};
 use tenure_core::wire::{self, Holder, KeeperMessage, KeeperRequest, Launch, Role};
 use tenure_keeper::frames::Frames;
-use tenure_keeper::launch::{Nursery, new_ticket, prepare};
+use tenure_keeper::launch::{NurseryHandle, new_ticket, prepare};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::{self, StateRoot};
 use tenure_os::socket::{Conn, Passing};
@@ -74,7 +74,7 @@ fn start(install: &Install) -> (Conn, NurseryId, Child) {
 /// A warm nursery, as a daemon has one: each run gets the first connections that the test chooses.
 #[derive(Debug)]
 pub struct WarmNursery {
-    nursery: Nursery,
+    nursery: NurseryHandle,
     state: StateRoot,
     child: Child,
     /// Limits of the runs.
@@ -94,7 +94,7 @@ impl WarmNursery {
         let state = StateRoot::open(install.state()).expect("a state root");
         let (conn, id, child) = start(install);
         let instance = state.instance().expect("an instance");
-        let nursery = Nursery::new(conn, id, child.id().cast_signed(), instance);
+        let nursery = NurseryHandle::new(conn, id, child.id().cast_signed(), instance);
         Self {
             nursery,
             state,
@@ -117,7 +117,7 @@ impl WarmNursery {
         let (mine, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let peers = roles.iter().copied().zip(theirs).collect();
         let prepared = prepare(&self.state, &ticket, &spec, peers).expect("a directory");
-        let dir = self.nursery.ask(prepared).expect("a launch");
+        let dir = self.nursery.request_keeper(prepared).expect("a launch");
         (dir, mine.into_iter().map(Frames::new).collect())
     }
 

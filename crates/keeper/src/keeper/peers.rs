@@ -1,47 +1,47 @@
-//! Those who are connected to a keeper, and what they may ask.
+//! The connections to a keeper and their requests.
 
 use super::{Keeper, RootState};
 use crate::frames::Frames;
 use std::time::Duration;
 use tenure_core::ids::InstanceId;
-use tenure_core::journal::What;
+use tenure_core::journal::JournalEvent;
 use tenure_core::lease::{self, Handover, KeptLease, PresentHolder};
 use tenure_core::record::KeeperNote;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Size;
 use tenure_core::state::State;
-use tenure_core::watch::Seen;
+use tenure_core::watch::Sighting;
 use tenure_core::wire::{self, Holder, KeeperMessage, KeeperRequest, Role, refusal};
 use tenure_os::clock;
 use tenure_os::poll::Ready;
 use tenure_os::process::Sent;
 use tenure_os::tree;
 
-/// Somebody connected.
+/// A client's connection.
 pub(super) struct Peer {
     pub(super) frames: Frames,
     /// `None` until it said hello.
     role: Option<Role>,
-    /// The version of the wire that it speaks.
+    /// The wire version that it speaks.
     version: u32,
-    /// Whether it wants to know of growth and of the ending.
+    /// True if it wants reports of growth and of the ending.
     follows: bool,
-    /// Whether it has sent input and wants to know how far that is.
+    /// True if it has sent stdin and wants to know how much was taken.
     pub(super) types: bool,
-    /// The same for keys.
+    /// True if it has sent keys.
     pub(super) keys: bool,
-    /// Up to where it was told that the output has grown.
-    told: u64,
-    /// Up to where it has taken the output.
+    /// The output offset that was last announced to it.
+    announced: u64,
+    /// The output offset up to which it has read.
     taken: u64,
     /// The holder's instance, if its hello named one.
     instance: Option<InstanceId>,
-    /// Set while the peer asks for the run and the present holder has not answered.
-    waiting: Option<Waiting>,
+    /// Set while the peer requests the run and the present holder has not answered.
+    waiting: Option<PendingHolder>,
 }
 
-/// A daemon that asks for the run while another holds it.
-struct Waiting {
+/// A daemon that requests the run while another holds it.
+struct PendingHolder {
     version: u32,
     epoch: u64,
     holder: Holder,
@@ -49,14 +49,14 @@ struct Waiting {
     until: Duration,
 }
 
-/// How much may wait to be sent to one peer.
+/// Maximum number of bytes queued for one peer.
 const MOST_UNSENT: usize = 4 << 20;
 
 impl Peer {
-    /// Whoever asked for the run.
+    /// Makes the connection of the caller that requested the run.
     pub(super) fn first(frames: Frames, role: Role) -> Self {
         let follows = matches!(role, Role::Caller);
-        Self { role: Some(role), version: wire::VERSION, follows, ..Self::unknown(frames) }
+        Self { role: Some(role), version: wire::VERSION, follows, ..Self::anonymous(frames) }
     }
 
     /// Sets the instance of a first connection: the one that started the run.
@@ -64,8 +64,8 @@ impl Peer {
         Self { instance: Some(instance.clone()), ..self }
     }
 
-    /// Somebody who has not said hello yet.
-    pub(super) fn unknown(frames: Frames) -> Self {
+    /// Makes a connection that has not said hello yet.
+    pub(super) fn anonymous(frames: Frames) -> Self {
         Self {
             frames,
             role: None,
@@ -73,14 +73,14 @@ impl Peer {
             follows: false,
             types: false,
             keys: false,
-            told: 0,
+            announced: 0,
             taken: 0,
             instance: None,
             waiting: None,
         }
     }
 
-    pub(super) fn stays(&self) -> bool {
+    pub(super) fn is_connected(&self) -> bool {
         !self.frames.ended()
     }
 
@@ -88,26 +88,26 @@ impl Peer {
         matches!(self.role, Some(Role::Holder { .. }))
     }
 
-    /// Whether bytes that it has not taken must not be dropped.
+    /// Returns true if bytes that it has not read must not be dropped.
     pub(super) fn is_required(&self) -> bool {
-        matches!(self.role, Some(Role::Caller)) && self.follows && self.stays()
+        matches!(self.role, Some(Role::Caller)) && self.follows && self.is_connected()
     }
 
-    /// The first byte that it has not taken, if it must not miss any.
+    /// Returns the offset of the first byte that it has not read, if it must not miss any.
     pub(super) fn required_from(&self) -> Option<u64> {
         self.is_required().then_some(self.taken)
     }
 
-    pub(super) fn tell(&mut self, tell: &KeeperMessage) {
-        self.tell_with(tell, &[]);
+    pub(super) fn send(&mut self, message: &KeeperMessage) {
+        self.send_with_body(message, &[]);
     }
 
-    pub(super) fn tell_with(&mut self, tell: &KeeperMessage, body: &[u8]) {
-        if tell.since() > self.version {
+    pub(super) fn send_with_body(&mut self, message: &KeeperMessage, body: &[u8]) {
+        if message.since() > self.version {
             return;
         }
-        self.frames.send(tell, body);
-        // One that asks and never listens is let go; a foreground caller is waited for instead.
+        self.frames.send(message, body);
+        // A peer that never reads is disconnected; a foreground caller is waited for instead.
         if self.frames.unsent() > MOST_UNSENT && !self.is_required() {
             self.frames.end();
         }
@@ -115,31 +115,31 @@ impl Peer {
 
     pub(super) fn started(&mut self, note: &KeeperNote) {
         if self.role.is_some() {
-            self.tell(&KeeperMessage::Started { note: Box::new(note.clone()) });
+            self.send(&KeeperMessage::Started { note: Box::new(note.clone()) });
         }
     }
 
-    /// The run leaves.
+    /// Reports that the run is exiting.
     fn leaving(&mut self, leaving: &KeeperMessage) {
         if self.follows || self.is_holder() {
-            self.tell(leaving);
+            self.send(leaving);
         }
     }
 
-    /// The output has grown. One hint at a time: a foreground caller gets the next when it has taken the last,
-    /// others when there is room.
+    /// Announces that the output has grown, one message at a time: a foreground caller gets the next when it has read
+    /// up to the last, others when their queue is empty.
     pub(super) fn grown(&mut self, to: u64) {
-        let behind = self.is_required() && self.taken < self.told;
-        if self.follows && to > self.told && !behind && !self.frames.pending() {
-            self.told = to;
-            self.tell(&KeeperMessage::Grown { to });
+        let behind = self.is_required() && self.taken < self.announced;
+        if self.follows && to > self.announced && !behind && !self.frames.pending() {
+            self.announced = to;
+            self.send(&KeeperMessage::Grown { to });
         }
     }
 }
 
 impl Keeper {
-    /// Hears what a peer says, or that it is gone.
-    pub(super) fn hear(&mut self, at: usize, ready: Ready) {
+    /// Reads and answers a peer's requests, or notices that it is gone.
+    pub(super) fn serve_peer(&mut self, at: usize, ready: Ready) {
         let peer = &mut self.peers[at];
         if ready.write {
             peer.frames.flush();
@@ -152,7 +152,7 @@ impl Keeper {
                 Ok(Some((ask, body))) => self.answer(at, &ask, &body),
                 Ok(None) => break,
                 Err(error) => {
-                    self.peers[at].tell(&KeeperMessage::Refused { why: error.to_string() });
+                    self.peers[at].send(&KeeperMessage::Refused { why: error.to_string() });
                     self.peers[at].frames.end();
                     break;
                 }
@@ -160,15 +160,15 @@ impl Keeper {
         }
     }
 
-    /// Takes leave of those who are gone, whether that was seen by reading or by writing.
-    pub(super) fn part(&mut self) {
-        while let Some(at) = self.peers.iter().position(|peer| !peer.stays()) {
+    /// Removes the closed connections, however their end was noticed.
+    pub(super) fn drop_closed_peers(&mut self) {
+        while let Some(at) = self.peers.iter().position(|peer| !peer.is_connected()) {
             let gone = self.peers.remove(at);
             match gone.role {
-                Some(Role::Caller) => self.see(Seen::CallerGone),
+                Some(Role::Caller) => self.see(Sighting::CallerGone),
                 Some(Role::Holder { .. }) if !self.has_holder() => {
-                    self.journal.note(What::HolderLost);
-                    self.see(Seen::HolderGone);
+                    self.journal.note(JournalEvent::HolderLost);
+                    self.see(Sighting::HolderGone);
                 }
                 Some(Role::Holder { .. } | Role::Viewer) | None => {}
             }
@@ -176,27 +176,28 @@ impl Keeper {
         self.settle_waiting();
     }
 
-    /// Whether a foreground caller types, and it is somebody else.
-    pub(super) fn another_types(&self, at: usize) -> bool {
+    /// Returns true if another peer is a foreground caller that writes stdin.
+    pub(super) fn other_caller_types(&self, at: usize) -> bool {
         let is_caller = |peer: &Peer| peer.types && matches!(peer.role, Some(Role::Caller));
         self.peers.iter().enumerate().any(|(other, peer)| other != at && is_caller(peer))
     }
 
-    /// Whether somebody sits at the run's terminal: watches, and types.
+    /// Returns true if a client is attached to the run's terminal: it follows the output, and types.
     fn attached(&self) -> bool {
-        let sits = |peer: &Peer| match peer.role {
+        let is_typing = |peer: &Peer| match peer.role {
             Some(Role::Caller) => peer.types,
             Some(Role::Viewer | Role::Holder { .. }) | None => peer.keys,
         };
-        self.inlet.is_pty() && self.peers.iter().any(|peer| peer.stays() && peer.follows && sits(peer))
+        self.stdin.is_pty()
+            && self.peers.iter().any(|peer| peer.is_connected() && peer.follows && is_typing(peer))
     }
 
     pub(super) fn has_holder(&self) -> bool {
-        self.peers.iter().any(|peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. })))
+        self.peers.iter().any(|peer| peer.is_connected() && matches!(peer.role, Some(Role::Holder { .. })))
     }
 
-    /// Whether a foreground caller has so much to read that the command must wait for it.
-    pub(super) fn held_up(&self) -> bool {
+    /// Returns true if a foreground caller's queue is so full that the command must wait.
+    pub(super) fn has_slow_caller(&self) -> bool {
         self.peers.iter().any(|peer| peer.is_required() && peer.frames.unsent() > MOST_UNSENT)
     }
 
@@ -215,13 +216,13 @@ impl Keeper {
             }
             KeeperRequest::Yield => {
                 if self.peers[at].is_holder() {
-                    self.yielded(at);
+                    self.yield_run(at);
                 }
             }
-            KeeperRequest::Status => self.tell_status(at),
+            KeeperRequest::Status => self.send_status(at),
             KeeperRequest::Cancel { now } => {
-                self.see(Seen::Cancel { now });
-                self.peers[at].tell(&KeeperMessage::Done);
+                self.see(Sighting::Cancel { now });
+                self.peers[at].send(&KeeperMessage::Done);
             }
             KeeperRequest::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
             KeeperRequest::Type => self.take_keys(at, body),
@@ -235,20 +236,20 @@ impl Keeper {
             KeeperRequest::Tree => {
                 let root = self.note.root.pid;
                 let processes = self.living().iter().map(|member| member.view(root)).collect();
-                self.peers[at].tell(&KeeperMessage::Tree { processes });
+                self.peers[at].send(&KeeperMessage::Tree { processes });
             }
             KeeperRequest::Blocked => {
-                let (processes, waiting_for_input) = tree::blocked(&self.living(), self.inlet.as_seen());
-                self.peers[at].tell(&KeeperMessage::Blocked { processes, waiting_for_input });
+                let (processes, waiting_for_input) = tree::blocked(&self.living(), self.stdin.input_end());
+                self.peers[at].send(&KeeperMessage::Blocked { processes, waiting_for_input });
             }
             KeeperRequest::Release if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
-                self.journal.note(What::HolderReleased);
-                self.see(Seen::HolderReleased);
-                self.peers[at].tell(&KeeperMessage::Done);
+                self.journal.note(JournalEvent::HolderReleased);
+                self.see(Sighting::HolderReleased);
+                self.peers[at].send(&KeeperMessage::Done);
             }
             KeeperRequest::Abandon if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
-                self.see(Seen::Abandoned);
-                self.peers[at].tell(&KeeperMessage::Done);
+                self.see(Sighting::Abandoned);
+                self.peers[at].send(&KeeperMessage::Done);
             }
             KeeperRequest::Abandon => {
                 self.refuse(at, "only the holder of the lease can abandon the run".to_owned());
@@ -260,12 +261,12 @@ impl Keeper {
     }
 
     fn refuse(&mut self, at: usize, why: String) {
-        self.peers[at].tell(&KeeperMessage::Refused { why });
+        self.peers[at].send(&KeeperMessage::Refused { why });
     }
 
     fn done_or_refused(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Result<(), String>) {
         match act(self) {
-            Ok(()) => self.peers[at].tell(&KeeperMessage::Done),
+            Ok(()) => self.peers[at].send(&KeeperMessage::Done),
             Err(why) => self.refuse(at, why),
         }
     }
@@ -279,14 +280,14 @@ impl Keeper {
             return self.refuse(at, refusal::other_version(version));
         }
         match role {
-            Role::Holder { epoch } => self.asked_to_hand_over(at, version, epoch, holder),
+            Role::Holder { epoch } => self.request_handover(at, version, epoch, holder),
             Role::Caller | Role::Viewer => self.welcome(at, version, role),
         }
     }
 
     /// Handles a daemon's request for the run.
-    fn asked_to_hand_over(&mut self, at: usize, version: u32, epoch: u64, holder: Option<Holder>) {
-        let present = self.peers.iter().find(|peer| peer.stays() && peer.is_holder());
+    fn request_handover(&mut self, at: usize, version: u32, epoch: u64, holder: Option<Holder>) {
+        let present = self.peers.iter().find(|peer| peer.is_connected() && peer.is_holder());
         let lease = KeptLease {
             owner: &self.ticket.owner_instance_id,
             registry: self.ticket.registry_id.as_ref(),
@@ -307,18 +308,18 @@ impl Keeper {
                 self.hand_over(at, version, epoch, holder.map(|holder| holder.instance_id));
             }
             (Handover::AskHolder, Some(holder)) => {
-                self.journal.note(What::HolderAsked { epoch });
+                self.journal.note(JournalEvent::HolderAsked { epoch });
                 let until = clock::awake() + Duration::from_millis(holder.lease_ttl_ms);
-                self.peers[at].waiting = Some(Waiting { version, epoch, holder, until });
+                self.peers[at].waiting = Some(PendingHolder { version, epoch, holder, until });
                 let asked = KeeperMessage::StillYours { epoch };
-                self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.tell(&asked));
+                self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.send(&asked));
             }
             (Handover::EpochOver, _) => {
-                self.journal.note(What::EpochRefused { epoch, current: self.epoch });
+                self.journal.note(JournalEvent::EpochRefused { epoch, current: self.epoch });
                 self.refuse(at, refusal::epoch_over(epoch, self.epoch));
             }
             (Handover::NotEntitled, _) => {
-                self.journal.note(What::HolderRefused { epoch });
+                self.journal.note(JournalEvent::HolderRefused { epoch });
                 self.refuse(at, refusal::not_entitled());
             }
             (Handover::StillHeld | Handover::AskHolder, _) => self.refuse(at, refusal::still_held()),
@@ -328,11 +329,11 @@ impl Keeper {
     /// Hands over the run. Holders of an older epoch, or of another instance, lose their lease (I5).
     fn hand_over(&mut self, at: usize, version: u32, epoch: u64, instance: Option<InstanceId>) {
         self.epoch = epoch;
-        self.journal.note(What::HolderBack { epoch });
+        self.journal.note(JournalEvent::HolderBack { epoch });
         for peer in &mut self.peers {
             let Some(Role::Holder { epoch: older }) = peer.role else { continue };
             if lease::loses_its_lease(older, epoch, peer.instance == instance) {
-                peer.tell(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
+                peer.send(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
                 // Without a role, its disconnect does not count as a lost holder.
                 peer.role = None;
                 peer.frames.end();
@@ -346,19 +347,19 @@ impl Keeper {
         self.peers[at].role = Some(role);
         self.peers[at].version = version.max(1);
         let run_id = self.dir.id().clone();
-        self.peers[at].tell(&KeeperMessage::Welcome { version, run_id, takes_stdin: false });
-        self.take_in(role);
+        self.peers[at].send(&KeeperMessage::Welcome { version, run_id, takes_stdin: false });
+        self.owner_connected(role);
     }
 
-    /// Hands over the run that the present holder gives up.
-    fn yielded(&mut self, at: usize) {
+    /// Hands over the run after the present holder gave it up.
+    fn yield_run(&mut self, at: usize) {
         let Some(epoch) =
             self.peers.iter().filter_map(|peer| peer.waiting.as_ref()).map(|one| one.epoch).max()
         else {
             return;
         };
         let peer = &mut self.peers[at];
-        peer.tell(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
+        peer.send(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
         // Without a role, its disconnect does not count as a lost holder: the next one is here.
         peer.role = None;
         peer.frames.end();
@@ -369,7 +370,7 @@ impl Keeper {
     fn refuse_waiting(&mut self) {
         for peer in &mut self.peers {
             if peer.waiting.take().is_some() {
-                peer.tell(&KeeperMessage::Refused { why: refusal::still_held() });
+                peer.send(&KeeperMessage::Refused { why: refusal::still_held() });
             }
         }
     }
@@ -388,31 +389,31 @@ impl Keeper {
         if !self.peers.iter().any(due) {
             return;
         }
-        let mut waiting: Vec<(usize, Waiting)> = Vec::new();
+        let mut waiting: Vec<(usize, PendingHolder)> = Vec::new();
         for (at, peer) in self.peers.iter_mut().enumerate() {
             waiting.extend(peer.waiting.take().map(|one| (at, one)));
         }
         let epochs: Vec<u64> = waiting.iter().map(|(_, one)| one.epoch).collect();
         if let Some(next) = lease::next_holder(self.epoch, &epochs) {
-            let (at, Waiting { version, epoch, holder, .. }) = waiting.remove(next);
+            let (at, PendingHolder { version, epoch, holder, .. }) = waiting.remove(next);
             self.hand_over(at, version, epoch, Some(holder.instance_id));
         }
-        for (at, Waiting { version, epoch, holder, .. }) in waiting {
-            self.asked_to_hand_over(at, version, epoch, Some(holder));
+        for (at, PendingHolder { version, epoch, holder, .. }) in waiting {
+            self.request_handover(at, version, epoch, Some(holder));
         }
     }
 
-    /// Somebody is there who may own the run.
-    pub(super) fn take_in(&mut self, role: Role) {
+    /// Reports that a possible owner connected.
+    pub(super) fn owner_connected(&mut self, role: Role) {
         match role {
-            Role::Caller => self.see(Seen::CallerHere),
-            Role::Holder { .. } => self.see(Seen::HolderBack),
+            Role::Caller => self.see(Sighting::CallerHere),
+            Role::Holder { .. } => self.see(Sighting::HolderBack),
             Role::Viewer => {}
         }
     }
 
-    /// Says that the run is `exiting`, if it is. Whether the command was executed is said first.
-    pub(super) fn tell_leaving(&mut self) {
+    /// Tells followers that the run is `exiting`, if it is. The report of the start comes first.
+    pub(super) fn send_leaving(&mut self) {
         if self.state() == State::Exiting && self.start.is_none() {
             let detail = self.watch.detail().map(str::to_owned);
             let leaving = KeeperMessage::Leaving { cause: self.watch.cause(), detail };
@@ -420,39 +421,39 @@ impl Keeper {
         }
     }
 
-    fn tell_status(&mut self, at: usize) {
+    fn send_status(&mut self, at: usize) {
         let status = KeeperMessage::Status {
             state: self.state(),
-            output: self.outlet.totals(),
-            last_output_at_ms: self.outlet.last_at_ms(),
-            stdin_offset: self.inlet.next(),
-            stdin_open: self.inlet.is_open(),
+            output: self.output.totals(),
+            last_output_at_ms: self.output.last_at_ms(),
+            stdin_offset: self.stdin.next(),
+            stdin_open: self.stdin.is_open(),
             cause: self.watch.cause(),
             epoch: Some(self.epoch),
             attached: self.attached(),
         };
-        self.peers[at].tell(&status);
+        self.peers[at].send(&status);
     }
 
-    /// The size is on record before anything can be written for it.
+    /// Resizes the terminal. The size is recorded before anything can be written for it.
     fn resize(&self, size: Size) -> Result<(), String> {
-        if self.inlet.is_pty() {
-            self.outlet.resized(size);
+        if self.stdin.is_pty() {
+            self.output.resized(size);
         }
-        self.inlet.resize(size)
+        self.stdin.resize(size)
     }
 
     fn signal_group(&mut self, signal: Signal) -> Result<(), String> {
         match &self.root {
             RootState::Alive(root) if self.state() == State::Running => {
                 let sent = root.signal_group(signal);
-                self.journal.asked_to_signal(root, signal, sent);
+                self.journal.signalled_on_request(root, signal, sent);
                 match sent {
                     Sent::Yes | Sent::Gone => Ok(()),
                     Sent::Denied => Err(format!("the system does not let {signal} be sent to this run")),
                 }
             }
-            RootState::Alive(_) | RootState::Held(_) | RootState::Reaped => {
+            RootState::Alive(_) | RootState::Unreaped(_) | RootState::Reaped => {
                 Err(format!("the run is {}", self.state()))
             }
         }

@@ -1,6 +1,6 @@
-//! The stop ladder's rungs, and the certainty that nobody is left.
+//! The steps of the stop ladder, and the proof that the run is empty.
 
-use super::{Keeper, RootState, left_behind};
+use super::{Keeper, RootState, split_leftovers};
 use crate::rundir::MOST_NAMED;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use tenure_core::identity::{Evidence, Identity};
 use tenure_core::record::Ticket;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
-use tenure_core::watch::{Seen, Whom};
+use tenure_core::watch::{Sighting, StopScope};
 use tenure_os::process::Sent;
 use tenure_os::{clock, process, reaper, tree};
 
-/// The first pause between two rounds of a hunt, and the longest.
+/// The first and the longest pause between two rounds.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// So many newcomers between two rounds are not a command that finishes its work.
-const BOMB: usize = 32;
+/// More new processes than this between two rounds are a fork bomb, not a command finishing its work.
+const FORK_BOMB_NEW: usize = 32;
 
-/// A stop in progress: who is to leave, what they are sent, and when to look again.
-pub(super) struct Hunt {
-    whom: Whom,
+/// A stop in progress: repeated rounds of signals.
+pub(super) struct StopRounds {
+    scope: StopScope,
     rung: Rung,
-    /// Whether the root's group was asked to leave as one.
-    group_has_heard: bool,
+    /// True if the root's group was signalled as a whole.
+    group_signalled: bool,
     pub(super) again_at: Duration,
     pause: Duration,
-    /// Who was sent it already.
-    reached: HashSet<i32>,
+    /// The processes that were signalled already.
+    signalled: HashSet<i32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,39 +40,39 @@ enum Rung {
 }
 
 impl Keeper {
-    /// The run's living processes: everything below us, and everything in its enclosure.
+    /// Lists the run's live processes: all of our descendants, and all in its enclosure.
     pub(super) fn living(&self) -> Vec<tree::Member> {
         tree::members(&HashSet::new(), &self.kin())
     }
 
-    /// Who is named when a stop is given up. Somebody who cannot be listed is still a child.
+    /// Returns the processes to name when a stop is given up. One that cannot be listed is still a child.
     pub(super) fn survivors(&self) -> Vec<ProcessNote> {
-        self.bury();
-        let mut survivors: Vec<_> = self.targets(self.watch.whom()).iter().map(tree::Member::note).collect();
-        if survivors.is_empty() && self.watch.whom() == Whom::All {
-            let others = tree::own_children().into_iter().filter(|&pid| Some(pid) != self.kept());
+        self.reap();
+        let mut survivors: Vec<_> = self.targets(self.watch.scope()).iter().map(tree::Member::note).collect();
+        if survivors.is_empty() && self.watch.scope() == StopScope::All {
+            let others = tree::own_children().into_iter().filter(|&pid| Some(pid) != self.unreaped_child());
             survivors.extend(others.take(MOST_NAMED).map(|pid| ProcessNote { pid, exe: None }));
         }
         survivors.truncate(MOST_NAMED);
         survivors
     }
 
-    /// Those of them that are to leave.
-    fn targets(&self, whom: Whom) -> Vec<tree::Member> {
+    /// Lists the live processes within a scope.
+    fn targets(&self, scope: StopScope) -> Vec<tree::Member> {
         let mut targets = self.living();
-        targets.retain(|member| match whom {
-            Whom::All => true,
-            Whom::Session => member.is_of(self.session),
+        targets.retain(|member| match scope {
+            StopScope::All => true,
+            StopScope::Session => member.is_of(self.session),
         });
         targets
     }
 
-    /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
-    /// told that it hung up, because an interactive shell ignores the rest.
-    pub(super) fn term(&mut self, whom: Whom) {
-        self.look_first();
+    /// Sends SIGTERM. Stopped processes also get SIGCONT, or they could not handle it. A terminal's processes also
+    /// get SIGHUP, because an interactive shell ignores SIGTERM.
+    pub(super) fn term(&mut self, scope: StopScope) {
+        self.remember_all();
         let mut heard = false;
-        if let RootState::Alive(root) | RootState::Held(root) = &self.root {
+        if let RootState::Alive(root) | RootState::Unreaped(root) = &self.root {
             heard = true;
             for &signal in term_signals(&self.ticket) {
                 let sent = root.signal_group(signal);
@@ -80,83 +80,85 @@ impl Keeper {
                 heard &= sent == Sent::Yes;
             }
         }
-        self.begin_hunt(whom, Rung::Term, heard);
+        self.begin_stop_rounds(scope, Rung::Term, heard);
     }
 
-    /// Kills everybody, again and again until nobody is left or the decider gives up.
-    pub(super) fn kill(&mut self, whom: Whom) {
-        self.begin_hunt(whom, Rung::Kill, false);
+    /// Sends SIGKILL, again and again until no process is left or the decider gives up.
+    pub(super) fn kill(&mut self, scope: StopScope) {
+        self.begin_stop_rounds(scope, Rung::Kill, false);
     }
 
-    fn begin_hunt(&mut self, whom: Whom, rung: Rung, group_has_heard: bool) {
+    fn begin_stop_rounds(&mut self, scope: StopScope, rung: Rung, group_signalled: bool) {
         tree::hurry();
         let again_at = clock::awake();
-        let reached = HashSet::new();
-        self.hunt = Some(Hunt { whom, rung, group_has_heard, again_at, pause: FIRST_PAUSE, reached });
-        self.go_on_hunting();
+        let signalled = HashSet::new();
+        self.stop_rounds =
+            Some(StopRounds { scope, rung, group_signalled, again_at, pause: FIRST_PAUSE, signalled });
+        self.run_stop_round();
     }
 
-    /// The next round of a hunt, when it is due. Whoever was not there in the round before was forked since: to
-    /// ask newcomers is enough while they may still leave by themselves, but then everything is stopped before
-    /// it is killed, or a bomb would fork faster than it dies.
-    pub(super) fn go_on_hunting(&mut self) {
-        let Some(hunt) = &mut self.hunt else { return };
-        if clock::awake() < hunt.again_at || self.draining.is_some() {
+    /// Runs the next round of a stop when it is due. Processes that the last round did not see were forked since.
+    /// After SIGTERM, new processes only get SIGTERM too; before SIGKILL, everything is stopped first, or a fork bomb
+    /// would fork faster than it dies.
+    pub(super) fn run_stop_round(&mut self) {
+        let Some(rounds) = &mut self.stop_rounds else { return };
+        if clock::awake() < rounds.again_at || self.draining.is_some() {
             return;
         }
-        let (whom, rung) = (hunt.whom, hunt.rung);
-        hunt.pause = (hunt.pause * 2).min(LONGEST_PAUSE);
-        if (whom, rung) == (Whom::All, Rung::Kill) {
-            self.look_first();
+        let (scope, rung) = (rounds.scope, rounds.rung);
+        rounds.pause = (rounds.pause * 2).min(LONGEST_PAUSE);
+        if (scope, rung) == (StopScope::All, Rung::Kill) {
+            self.remember_all();
             self.kill_all_at_once();
         }
-        self.bury();
-        let targets = self.targets(whom);
+        self.reap();
+        let targets = self.targets(scope);
         self.remember(&targets);
-        if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
+        if self.send(rung, &targets) && (scope, rung) == (StopScope::All, Rung::Kill) {
             self.freeze_and_kill(clock::awake() + FREEZE);
         }
-        if let Some(hunt) = &mut self.hunt {
-            let known = hunt.reached.len();
-            hunt.reached.extend(targets.iter().map(tree::Member::pid));
-            // Asking a bomb only makes it fork: it is left alone until it is killed.
-            let is_bomb = known > 0 && hunt.reached.len() - known > BOMB;
-            hunt.again_at = clock::awake() + if is_bomb && rung == Rung::Term { FREEZE } else { hunt.pause };
+        if let Some(rounds) = &mut self.stop_rounds {
+            let known = rounds.signalled.len();
+            rounds.signalled.extend(targets.iter().map(tree::Member::pid));
+            // SIGTERM only makes a fork bomb fork: leave it alone until SIGKILL.
+            let is_bomb = known > 0 && rounds.signalled.len() - known > FORK_BOMB_NEW;
+            rounds.again_at =
+                clock::awake() + if is_bomb && rung == Rung::Term { FREEZE } else { rounds.pause };
         }
-        self.mind_children();
+        self.check_children();
     }
 
-    /// Sees who is there before a signal ends their parents, where nobody would find them after it.
-    fn look_first(&mut self) {
+    /// Lists the processes before a signal kills their parents, after which nothing would lead to them.
+    fn remember_all(&mut self) {
         if !tree::orphans_come_back() {
             self.remember(&self.living());
         }
     }
 
-    /// From now on these are found by who they are, where they could be lost.
+    /// Remembers these processes by identity, on systems where orphans could be lost.
     fn remember(&mut self, members: &[tree::Member]) {
         if tree::orphans_come_back() {
             return;
         }
         let listed: HashSet<i32> = members.iter().map(tree::Member::pid).collect();
         let is_gone = |one: &Identity| matches!(process::look(one).0, Evidence::Gone | Evidence::Other);
-        self.known.retain(|one| !listed.contains(&one.pid) && !is_gone(one));
-        self.known.extend(members.iter().map(|member| member.identity().clone()));
+        self.seen_members.retain(|one| !listed.contains(&one.pid) && !is_gone(one));
+        self.seen_members.extend(members.iter().map(|member| member.identity().clone()));
     }
 
-    /// What ends a whole group or enclosure in one stroke; a fork cannot outrun either.
+    /// Kills the whole enclosure and the whole group, each in one call that no fork outruns.
     fn kill_all_at_once(&mut self) {
         if let Some(enclosure) = &self.enclosure {
             self.journal.kill_enclosure(enclosure);
         }
-        if let RootState::Alive(root) | RootState::Held(root) = &self.root {
+        if let RootState::Alive(root) | RootState::Unreaped(root) = &self.root {
             self.journal.group_signalled(root, Signal::KILL, root.signal_group(Signal::KILL));
         }
     }
 
-    /// Stops everything first: nothing tells a tree that leaves from one that forks for ever.
+    /// Stops everything before it kills: nothing tells a tree that exits from one that forks forever.
     pub(super) fn freeze_and_kill(&mut self, until: Duration) {
-        // It is taken out, since what the run is known by is borrowed meanwhile.
+        // Taken out of `self`, whose marks are borrowed meanwhile.
         let mut journal = std::mem::take(&mut self.journal);
         let mut stopped = |member: &tree::Member, sent| journal.signalled(member, Signal::STOP, sent);
         let frozen = tree::freeze(&HashSet::new(), &[self.kin()], until, &mut stopped);
@@ -166,14 +168,15 @@ impl Keeper {
         self.journal = journal;
     }
 
-    /// Sends the rung's signals; returns whether somebody is new. If the root's group was asked to leave as one,
-    /// its members of the first round are not asked again.
+    /// Sends the rung's signals; returns true if there is a new process. If the root's group was signalled as a
+    /// whole, its members are skipped in the first round.
     fn send(&mut self, rung: Rung, targets: &[tree::Member]) -> bool {
-        let Some(hunt) = &self.hunt else { return false };
+        let Some(rounds) = &self.stop_rounds else { return false };
         let (journal, session) = (&mut self.journal, self.session);
-        let first_round = hunt.reached.is_empty();
-        let heard = |member: &tree::Member| first_round && hunt.group_has_heard && member.group() == session;
-        let is_new = |member: &&tree::Member| !hunt.reached.contains(&member.pid());
+        let first_round = rounds.signalled.is_empty();
+        let heard =
+            |member: &tree::Member| first_round && rounds.group_signalled && member.group() == session;
+        let is_new = |member: &&tree::Member| !rounds.signalled.contains(&member.pid());
         for member in targets {
             match rung {
                 Rung::Kill => {
@@ -191,53 +194,53 @@ impl Keeper {
         !first_round && targets.iter().any(|member| is_new(&member))
     }
 
-    /// Sees whether the run is empty: nobody below us, nobody in the enclosure. The root is reaped last, and only
-    /// then does the system tell for certain that there is no child.
-    pub(super) fn notice_emptiness(&mut self) {
+    /// Checks whether the run is empty: no descendant, and an empty enclosure. The root is reaped last; only then can
+    /// the system confirm that there is no child.
+    pub(super) fn check_empty(&mut self) {
         if self.draining.is_some()
             || self.state() != State::Exiting
             || matches!(self.root, RootState::Alive(_))
         {
             return;
         }
-        let whom = self.watch.whom();
-        // The short look first: while a bomb goes off, every list is long.
-        let anybody = match whom {
-            Whom::All => !self.is_bare() || !self.targets(whom).is_empty(),
-            Whom::Session => !self.targets(whom).is_empty(),
+        let scope = self.watch.scope();
+        // The cheap check first: during a fork bomb, every list is long.
+        let anybody = match scope {
+            StopScope::All => !self.is_bare() || !self.targets(scope).is_empty(),
+            StopScope::Session => !self.targets(scope).is_empty(),
         };
         if anybody {
             return;
         }
-        if whom == Whom::All {
-            if let RootState::Held(root) = std::mem::replace(&mut self.root, RootState::Reaped)
+        if scope == StopScope::All {
+            if let RootState::Unreaped(root) = std::mem::replace(&mut self.root, RootState::Reaped)
                 && let Err(root) = root.reap()
             {
-                self.root = RootState::Held(*root);
+                self.root = RootState::Unreaped(*root);
                 return;
             }
             reaper::reap_now();
             if !reaper::childless() {
-                // Somebody was forked between the list and now: the hunt goes on without the root's number.
-                return self.look_again();
+                // A process was forked after the list was made: the stop continues without the root's pid.
+                return self.restart_stop();
             }
         }
-        self.hunt = None;
-        self.see(Seen::Empty);
+        self.stop_rounds = None;
+        self.see(Sighting::Empty);
     }
 
-    /// The list was empty but somebody is alive: hunt them, whatever the decider was told.
-    fn look_again(&mut self) {
-        if self.hunt.is_none() {
-            let left = left_behind(&self.living(), self.session);
+    /// Restarts the stop, independently of the decider: the list was empty, but a process is alive.
+    fn restart_stop(&mut self) {
+        if self.stop_rounds.is_none() {
+            let left = split_leftovers(&self.living(), self.session);
             if left.leftovers > 0 || !left.escapees.is_empty() {
-                self.term(Whom::All);
+                self.term(StopScope::All);
             }
         }
     }
 }
 
-/// What asks a run's processes to leave.
+/// Returns the signals that ask a run's processes to exit.
 fn term_signals(ticket: &Ticket) -> &'static [Signal] {
     if ticket.options.pty_size.is_some() {
         &[Signal::TERM, Signal::HUP, Signal::CONT]

@@ -1,8 +1,8 @@
-//! Closing by one who is not the parent of the run's processes: the holder of its lease. They are listed by proof, and where
-//! processes cannot be read everything is left as it is (I6).
+//! Closes a run from the daemon, which is not the parent of the run's processes but holds its lease. It lists them by
+//! proof, and changes nothing where processes cannot be read (I6).
 
 use super::{Closer, KEEPER_KILLED, Records};
-use crate::rundir::{RunDir, Unread};
+use crate::rundir::{RecordError, RunDir};
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
@@ -17,54 +17,55 @@ use tenure_os::lock::Lock;
 use tenure_os::poll;
 use tenure_os::tree::{self, Member};
 
-/// The pause between two rounds.
-const ROUND: Duration = Duration::from_millis(2);
+/// Pause between two rounds.
+const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
-/// A run without keeper and nursery.
+/// A run without a keeper and a nursery.
 #[derive(Debug)]
 pub struct OrphanedRun {
     records: Records,
-    /// The run that its keeper was about to hand over to.
+    /// The half-made run that its keeper was about to hand over to.
     heir: Option<Box<OrphanedRun>>,
 }
 
-/// Why a run could not be closed. It is as it was, but for whoever was killed.
+/// Why a run could not be closed. The run is unchanged, except for processes that were killed.
 #[derive(Debug, thiserror::Error)]
-pub enum NotClosed {
-    /// It is not orphaned.
-    #[error("a keeper turned up")]
-    Kept,
-    /// It cannot be told who is left of it.
-    #[error("it cannot be read: {0}")]
+pub enum CloseError {
+    /// The run has a keeper.
+    #[error("the run has a keeper")]
+    HasKeeper,
+    /// The run's processes cannot be listed.
+    #[error("the run cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// Nobody is left of it, but the disk does not take that.
-    #[error("its ending cannot be written: {0}")]
+    /// No process is left, but the ending cannot be written.
+    #[error("the run's ending cannot be written: {0}")]
     Unwritten(#[source] io::Error),
 }
 
 impl OrphanedRun {
-    /// Reads what is known of it, beside its ticket as the registry has it: whoever was to start it may have fallen
-    /// before there was one on disk. A half-made heir that nobody keeps is closed with it.
-    pub fn read(dir: RunDir, ticket: &Ticket) -> Result<Self, Unread> {
+    /// Reads the run's records, beside its ticket from the registry: the launcher may have died before the ticket was
+    /// on disk. A half-made heir without a keeper is closed with it.
+    pub fn read(dir: RunDir, ticket: &Ticket) -> Result<Self, RecordError> {
         let heir = match dir.heir().as_deref().and_then(half_made) {
-            Some((heir, ticket)) => Some(Box::new(Self::alone(heir, &ticket)?)),
+            Some((heir, ticket)) => Some(Box::new(Self::read_one(heir, &ticket)?)),
             None => None,
         };
-        Ok(Self { heir, ..Self::alone(dir, ticket)? })
+        Ok(Self { heir, ..Self::read_one(dir, ticket)? })
     }
 
-    /// A note that was cut off was never finished, so its root never executed.
-    fn alone(dir: RunDir, ticket: &Ticket) -> Result<Self, Unread> {
+    /// Reads one run without its heir. A torn note was never complete, so its root never executed.
+    fn read_one(dir: RunDir, ticket: &Ticket) -> Result<Self, RecordError> {
         let note = match dir.note() {
-            Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
+            Err(RecordError::Bad { source: BadRecord::Torn, .. }) => None,
             note => note?,
         };
         Ok(Self { records: Records::new(dir, Some(ticket), note), heir: None })
     }
 
-    /// The live processes of it and its heir.
+    /// Returns the live processes of the run and its heir.
     pub fn members(&self) -> io::Result<Vec<Member>> {
-        let mut found: Vec<Member> = proven(&self.records)?.into_iter().map(|(member, _)| member).collect();
+        let mut found: Vec<Member> =
+            list_proven(&self.records)?.into_iter().map(|(member, _)| member).collect();
         if let Some(heir) = &self.heir {
             let seen: HashSet<i32> = found.iter().map(Member::pid).collect();
             found.extend(heir.members()?.into_iter().filter(|member| !seen.contains(&member.pid())));
@@ -72,18 +73,18 @@ impl OrphanedRun {
         Ok(found)
     }
 
-    /// How it ended for one who knows no more than that its keeper is gone.
+    /// Returns the termination when only the loss of the keeper is known.
     pub fn keeper_killed(&self) -> Termination {
         self.records.keeper_lost(None, KEEPER_KILLED)
     }
 
-    /// Begins to close it: from here on a keeper that is on its way finds the lock taken, or the ending.
-    pub fn begin(mut self, how: Termination) -> Result<Closing, NotClosed> {
+    /// Starts closing the run. From here on, a keeper that is still starting finds the lock taken, or the ending.
+    pub fn begin(mut self, how: Termination) -> Result<OrphanCloser, CloseError> {
         let dir = &self.records.dir;
-        let lock = dir.lock().map_err(NotClosed::Unreadable)?.ok_or(NotClosed::Kept)?;
-        let noted = record::decode::<KeeperNote>(&lock.read().map_err(NotClosed::Unreadable)?).is_ok();
+        let lock = dir.lock().map_err(CloseError::Unreadable)?.ok_or(CloseError::HasKeeper)?;
+        let noted = record::decode::<KeeperNote>(&lock.read().map_err(CloseError::Unreadable)?).is_ok();
         if noted && self.records.note.is_none() {
-            return Err(NotClosed::Kept);
+            return Err(CloseError::HasKeeper);
         }
         dir.discard_unticketed_heir();
         let heir = match self.heir.take() {
@@ -95,23 +96,24 @@ impl OrphanedRun {
         };
         let cause = (how.reason == Reason::OwnerLost).then_some(Cause::OwnerLost);
         let run = Closer::begin(self.records, noted, cause, how.detail.clone());
-        Ok(Closing { run, heir, how, _lock: lock })
+        Ok(OrphanCloser { run, heir, how, _lock: lock })
     }
 
-    /// Closes it; returns the ending that is on disk.
-    pub fn close(self, how: Termination) -> Result<Ending, NotClosed> {
+    /// Closes the run; returns the ending that is on disk.
+    pub fn close(self, how: Termination) -> Result<Ending, CloseError> {
         let mut closing = self.begin(how)?;
         loop {
-            if let Some(ending) = closing.go_on()? {
+            if let Some(ending) = closing.run_round()? {
                 return Ok(ending);
             }
-            poll::wait(&[], Some(ROUND)).map_err(NotClosed::Unreadable)?;
+            poll::wait(&[], Some(ROUND_PAUSE)).map_err(CloseError::Unreadable)?;
         }
     }
 }
 
-/// The root and what is below it, what carries the lease, and what is in the enclosure; each with its proof.
-fn proven(run: &Records) -> io::Result<Vec<(Member, Proof)>> {
+/// Lists the processes with their proofs: the root and its descendants, processes that carry the lease, and processes
+/// in the enclosure.
+fn list_proven(run: &Records) -> io::Result<Vec<(Member, Proof)>> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut add = |members: Vec<Member>, proof, found: &mut Vec<(Member, Proof)>| {
@@ -131,30 +133,30 @@ fn proven(run: &Records) -> io::Result<Vec<(Member, Proof)>> {
     Ok(found)
 }
 
-/// A run that was named as heir, has a ticket, and has neither an ending nor a keeper.
+/// Returns the heir if it has a ticket, but neither an ending nor a keeper.
 fn half_made(directory: &Path) -> Option<(RunDir, Ticket)> {
     let dir = RunDir::open(directory).ok()?;
     let ended = matches!(dir.ending(), Ok(Some(_)));
-    let open = !ended && matches!(dir.kept(), Ok(false));
+    let open = !ended && matches!(dir.has_keeper(), Ok(false));
     let ticket = dir.ticket().ok().filter(|_| open)?;
     Some((dir, ticket))
 }
 
 /// An orphaned run that is being closed.
 #[derive(Debug)]
-pub struct Closing {
+pub struct OrphanCloser {
     run: Closer,
-    heir: Option<Box<Closing>>,
+    heir: Option<Box<OrphanCloser>>,
     how: Termination,
-    /// Whoever opens and closes this file in our process drops it.
+    /// Opening and closing this file elsewhere in our process would drop the lock.
     _lock: Lock,
 }
 
-impl Closing {
-    /// Goes one round. Once nobody is left, or that is given up, writes the endings, the heir's first: nobody would look for
-    /// it again. Returns the one that is on disk then.
-    pub fn go_on(&mut self) -> Result<Option<Ending>, NotClosed> {
-        let left = proven(&self.run.records).map_err(NotClosed::Unreadable)?;
+impl OrphanCloser {
+    /// Runs one round. Once no process is left, or the stop is given up, writes the endings, the heir's first: nobody
+    /// would look for it later. Returns the ending that is on disk then.
+    pub fn run_round(&mut self) -> Result<Option<Ending>, CloseError> {
+        let left = list_proven(&self.run.records).map_err(CloseError::Unreadable)?;
         let is_empty =
             left.is_empty() && !self.run.records.enclosure.as_ref().is_some_and(Enclosure::is_occupied);
         match self.run.round(is_empty) {
@@ -165,7 +167,7 @@ impl Closing {
             Round::Close | Round::GiveUp => {}
         }
         if let Some(heir) = &mut self.heir
-            && heir.go_on()?.is_none()
+            && heir.run_round()?.is_none()
         {
             return Ok(None);
         }
@@ -174,7 +176,7 @@ impl Closing {
     }
 
     fn kill(&mut self, left: &[(Member, Proof)]) {
-        // Before any kill: a dead process has no executable that could be named.
+        // Before any kill: a dead process has no executable to name.
         let named: Vec<_> = left.iter().map(|(member, _)| member.note()).collect();
         named.iter().for_each(|note| self.run.leftovers.add(note));
         self.run.kill_enclosure();
@@ -186,16 +188,16 @@ impl Closing {
         self.run.journal.write(&self.run.records.dir);
     }
 
-    fn finish(&mut self, left: &[(Member, Proof)], is_empty: bool) -> Result<Ending, NotClosed> {
+    fn finish(&mut self, left: &[(Member, Proof)], is_empty: bool) -> Result<Ending, CloseError> {
         let confirmed = is_empty && self.run.records.leaves_nobody_unseen();
         let survivors = left.iter().map(|(member, _)| member.note()).collect();
         let ending = self.run.end(self.how.clone(), confirmed, survivors);
         let dir = &self.run.records.dir;
         dir.discard_torn_ending()
             .and_then(|()| dir.write_ending(&ending, None))
-            .map_err(NotClosed::Unwritten)?;
+            .map_err(CloseError::Unwritten)?;
         self.run.records.clean_up();
-        let written = dir.ending().map_err(|error| NotClosed::Unwritten(io::Error::other(error)))?;
-        written.ok_or_else(|| NotClosed::Unwritten(io::Error::other("it is gone again")))
+        let written = dir.ending().map_err(|error| CloseError::Unwritten(io::Error::other(error)))?;
+        written.ok_or_else(|| CloseError::Unwritten(io::Error::other("the ending was removed")))
     }
 }

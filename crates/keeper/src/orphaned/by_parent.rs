@@ -1,5 +1,5 @@
-//! Closing by the parent of last resort, to whom the orphans come back: it ends all that is below it but is no keeper's,
-//! and each fallen run is closed once nothing is left that is its own or may be.
+//! Closes runs from the subreaper, which inherits the orphans: it kills all of its descendants that belong to no
+//! keeper, and closes each fallen run once no process is left that is, or may be, its own.
 
 use super::{Closer, KEEPER_KILLED, Records, UNRECORDED};
 use crate::rundir::RunDir;
@@ -15,38 +15,37 @@ use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
 
-/// A run whose keeper fell before it wrote an ending.
+/// A run whose keeper died before it wrote an ending.
 #[derive(Debug)]
 pub struct FallenRun {
     run: Closer,
     root_exit: Option<Exit>,
-    /// The detail of its ending.
+    /// The detail of the ending.
     detail: &'static str,
 }
 
-/// The ending of a run that is closed, but whose directory would not take it.
+/// The ending of a closed run whose directory refused it.
 #[derive(Debug)]
-pub(crate) struct Unwritten {
+pub(crate) struct UnwrittenEnding {
     dir: RunDir,
     ending: Ending,
 }
 
-impl Unwritten {
-    /// Tries again; whether that is done with.
+impl UnwrittenEnding {
+    /// Tries again; returns true if no further attempt is needed.
     pub(crate) fn write(&self) -> bool {
-        // A run whose directory was removed has nobody left who would read it.
+        // If the directory was removed, nobody would read the ending.
         self.dir.write_ending(&self.ending, None).is_ok() || !self.dir.current_path().exists()
     }
 }
 
 impl FallenRun {
-    /// Reads what is known of a run that a keeper fell from, and of the one that it may have handed over to.
-    /// Those that have their endings are none of our business.
+    /// Reads the records of a run whose keeper died, and of its heir. A run that has an ending is skipped.
     pub fn read(directory: &Path) -> Vec<Self> {
         Self::read_as(directory, KEEPER_KILLED)
     }
 
-    /// The same for a keeper that left because nobody took the ending: the run is to be closed without it.
+    /// Reads them for a keeper that exited because its ending could not be recorded.
     pub(crate) fn read_unrecorded(directory: &Path) -> Vec<Self> {
         Self::read_as(directory, UNRECORDED)
     }
@@ -65,8 +64,8 @@ impl FallenRun {
 
     fn read_one(directory: &Path, detail: &'static str) -> Option<Self> {
         let dir = RunDir::open(directory).ok()?;
-        // One with an ending is closed, and one with a keeper is not ours.
-        if matches!(dir.ending(), Ok(Some(_))) || !matches!(dir.kept(), Ok(false)) {
+        // A run with an ending is closed, and a run with a keeper is not ours.
+        if matches!(dir.ending(), Ok(Some(_))) || !matches!(dir.has_keeper(), Ok(false)) {
             return None;
         }
         let (note, ticket) = (dir.note().ok().flatten(), dir.ticket().ok());
@@ -76,14 +75,14 @@ impl FallenRun {
         Some(Self { run, root_exit: None, detail })
     }
 
-    /// A child was reaped; perhaps it was this run's root.
+    /// Takes the exit of a reaped child, if it was this run's root.
     pub fn reaped(&mut self, child: Ended) {
         if self.run.records.note.as_ref().is_some_and(|note| note.root.pid == child.pid) {
             self.root_exit = Some(child.exit);
         }
     }
 
-    /// Whether one of those who came back to us is known to be of this run.
+    /// Returns true if a process is known to belong to this run.
     fn owns(&self, member: &tree::Member) -> bool {
         let Records { note, enclosure, mark, .. } = &self.run.records;
         note.as_ref().is_some_and(|note| note.root.pid == member.session())
@@ -91,8 +90,8 @@ impl FallenRun {
             || mark.as_ref().is_some_and(|mark| member.carries(mark))
     }
 
-    /// Writes the ending. Returns it if it could not be written.
-    pub(super) fn close(mut self, is_empty: bool, survivors: Vec<ProcessNote>) -> Option<Unwritten> {
+    /// Writes the ending; returns it if that failed.
+    pub(super) fn close(mut self, is_empty: bool, survivors: Vec<ProcessNote>) -> Option<UnwrittenEnding> {
         let confirmed = is_empty && (tree::orphans_come_back() || self.run.records.leaves_nobody_unseen());
         let how = self.run.records.keeper_lost(self.root_exit, self.detail);
         let ending = self.run.end(how, confirmed, survivors);
@@ -100,36 +99,36 @@ impl FallenRun {
         let written = records.dir.write_ending(&ending, None);
         records.clean_up();
         super::complain_unwritten(&format_args!("run {}", records.dir.id()), &written.err()?);
-        Some(Unwritten { dir: records.dir, ending })
+        Some(UnwrittenEnding { dir: records.dir, ending })
     }
 }
 
-/// The processes that came back to this one, found and held.
+/// The orphans that one round found, held open.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundOrphans {
     members: Vec<tree::Member>,
     /// The outcome of stopping each.
     stopped: HashMap<i32, Sent>,
-    /// The number of runs that were known to have fallen when the look began: those that fall later are looked for again.
+    /// The number of fallen runs at the start of the round. Runs that fall later are searched again.
     known: usize,
 }
 
-/// Kills everything below this process but for the `spared` and what is below them, and what is in the fallen
-/// runs' cgroups; closes each fallen run once nothing is left that is its own or may be. Returns whether somebody
-/// is left.
+/// Kills all descendants of this process except the `spared` and theirs, and all processes in the fallen runs'
+/// cgroups. Closes each fallen run once no process is left that is, or may be, its own. Returns true if a process is
+/// left.
 pub fn stop_round(spared: &HashSet<i32>, fallen: &mut Vec<FallenRun>) -> bool {
-    let found = find(spared, fallen);
-    // Whoever closes one run sees that there is no ending, and leaves with that.
-    end(found, spared, fallen, &mut Vec::new())
+    let found = find_orphans(spared, fallen);
+    // A caller that closes one run sees that it has no ending, and reports that.
+    kill_orphans(found, spared, fallen, &mut Vec::new())
 }
 
-/// The first half of a round. Somebody whom it finds may have lost a keeper that is not known to have fallen yet,
-/// which shows before the second half if the dead are looked at again.
-pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [FallenRun]) -> Found {
+/// Finds and stops the orphans: the first half of a round. An orphan's keeper may have died unnoticed; if the caller
+/// reaps again before the second half, that is known too.
+pub(crate) fn find_orphans(spared: &HashSet<i32>, fallen: &mut [FallenRun]) -> FoundOrphans {
     fallen.iter_mut().for_each(|fallen| fallen.run.kill_enclosure());
     let mut stopped = HashMap::new();
-    // Stopped first: nothing tells a tree that leaves from one that forks for ever. Those who are left after a stop
-    // was given up are only looked at now and then.
+    // Stop them first: nothing tells a tree that exits from one that forks forever. Survivors of a stop that was
+    // given up are only listed.
     let mut members = if fallen.is_empty() {
         tree::members(spared, &Kin::default())
     } else {
@@ -143,26 +142,27 @@ pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [FallenRun]) -> Found {
         let seen = members.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
         members.extend(tree::in_enclosure(enclosure, &seen));
     }
-    Found { members, stopped, known: fallen.len() }
+    FoundOrphans { members, stopped, known: fallen.len() }
 }
 
-/// The second half. Runs that were closed, but whose endings could not be written, become `unwritten`.
-pub(crate) fn end(
-    found: Found,
+/// Kills the orphans and closes the runs: the second half of a round. Endings that could not be written are added to
+/// `unwritten`.
+pub(crate) fn kill_orphans(
+    found: FoundOrphans,
     spared: &HashSet<i32>,
     fallen: &mut Vec<FallenRun>,
-    unwritten: &mut Vec<Unwritten>,
+    unwritten: &mut Vec<UnwrittenEnding>,
 ) -> bool {
-    let Found { members, stopped, known } = found;
+    let FoundOrphans { members, stopped, known } = found;
     let left: Vec<(Option<usize>, tree::Member)> =
         members.into_iter().map(|member| (owner(fallen, &member), member)).collect();
     for at in super::kill_order(left.iter().map(|(_, member)| member)) {
         let (owner, member) = &left[at];
-        // Before the kill: a dead process has no executable that could be named.
+        // Before the kill: a dead process has no executable to name.
         let named = member.note();
         let sent = super::kill(member);
         if owner.is_none() && sent == Sent::Gone {
-            continue; // it was on its way out, and was nobody's any more when it was looked at
+            continue; // it was exiting, and had lost its marks when it was listed
         }
         let stop = stopped.get(&member.pid()).copied().unwrap_or(Sent::Gone);
         for (_, fallen) in fallen.iter_mut().enumerate().filter(|&(at, _)| concerns(*owner, at)) {
@@ -170,7 +170,7 @@ pub(crate) fn end(
             fallen.run.killed(member, &named, sent, member.via().into());
         }
     }
-    // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
+    // A list can miss a process whose parent died while it was made; but then the process is our own child now.
     let listed: HashSet<i32> = left.iter().map(|(_, member)| member.pid()).collect();
     let complete = tree::own_children().iter().all(|pid| spared.contains(pid) || listed.contains(pid));
     for (at, mut one) in std::mem::take(fallen).into_iter().enumerate() {
@@ -191,8 +191,8 @@ pub(crate) fn end(
     !(complete && left.is_empty())
 }
 
-/// The run that a process belongs to, if that can be told. Where only one keeper fell, there is no other. One that dies has
-/// no environment any more, but it was told before.
+/// Returns the run that a process belongs to, if it can be told. With one fallen run there is no other. A dying
+/// process has no environment, but it was recognized before.
 fn owner(fallen: &[FallenRun], member: &tree::Member) -> Option<usize> {
     let mut known = (0..fallen.len()).filter(|&at| fallen[at].run.leftovers.contains(member.pid()));
     match (fallen.len(), known.next(), known.next()) {
@@ -203,7 +203,8 @@ fn owner(fallen: &[FallenRun], member: &tree::Member) -> Option<usize> {
     }
 }
 
-/// One that cannot be told may be anybody's, so it is named with all.
+/// Returns true if a process counts for the run at this index. A process of unknown owner may belong to any run, so
+/// it counts for all.
 fn concerns(owner: Option<usize>, at: usize) -> bool {
     owner.is_none_or(|owner| owner == at)
 }

@@ -288,7 +288,7 @@ async fn an_owner_that_is_about_to_see_the_end_is_waited_for_and_not_told() {
     notifier.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
-    let sight = notifier.supervisor.about_to_see(&notifier.row_of(&run).await, &client(OWNER)).await;
+    let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &client(OWNER)).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
     let mut delivering = pin!(notifier.deliver(&post, claimed));
     let many_looks = async {
@@ -311,7 +311,7 @@ async fn an_owner_that_left_before_it_saw_the_end_is_told() {
     notifier.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
-    let sight = notifier.supervisor.about_to_see(&notifier.row_of(&run).await, &client(OWNER)).await;
+    let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &client(OWNER)).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
     drop(sight);
     soon(notifier.deliver(&post, claimed)).await;
@@ -324,7 +324,7 @@ async fn an_operator_that_sees_the_end_keeps_nothing_from_the_owner() {
     notifier.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
-    let sight = notifier.supervisor.about_to_see(&notifier.row_of(&run).await, &operator()).await;
+    let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &operator()).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
     soon(notifier.deliver(&post, claimed)).await;
     sight.seen().await;

@@ -30,7 +30,7 @@ pub fn without(why: String) -> Boundary {
 }
 
 /// Finds the mount of control groups, if there is one; processes forked from here inherit the result.
-pub fn look_around() {
+pub fn cache_facts() {
     // If there are none now, each run looks again and reports it.
     let _ = mountinfo::unified_mount();
 }

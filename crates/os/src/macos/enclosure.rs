@@ -18,7 +18,7 @@ pub fn without(_: String) -> Boundary {
 }
 
 /// Does nothing: there is nothing to find.
-pub fn look_around() {}
+pub fn cache_facts() {}
 
 /// Returns no groups: nothing that encloses a run outlives it here.
 pub fn all_of(_: &InstanceId) -> Vec<(RunId, Enclosure)> {

@@ -10,12 +10,12 @@ use std::time::Duration;
 pub type Waitable<'a> = BorrowedFd<'a>;
 
 /// Something that can be waited for.
-pub trait Awaited {
+pub trait Pollable {
     /// Returns the handle to wait on.
     fn waitable(&self) -> Waitable<'_>;
 }
 
-impl<T: AsFd> Awaited for T {
+impl<T: AsFd> Pollable for T {
     fn waitable(&self) -> Waitable<'_> {
         self.as_fd()
     }

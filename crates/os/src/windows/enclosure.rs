@@ -27,7 +27,7 @@ pub fn without(why: String) -> Boundary {
 }
 
 /// Does nothing: keepers need nothing looked up.
-pub fn look_around() {}
+pub fn cache_facts() {}
 
 /// Returns no groups: nothing that encloses a run outlives it here.
 pub fn all_of(_: &InstanceId) -> Vec<(RunId, Enclosure)> {

@@ -3,7 +3,7 @@
 
 use super::{check, number, own, wide};
 use crate::flow::{Got, Put};
-use crate::poll::{Awaited, Waitable};
+use crate::poll::{Pollable, Waitable};
 use crate::random;
 use std::cell::RefCell;
 use std::io;
@@ -205,14 +205,14 @@ impl Sink {
     }
 }
 
-impl Awaited for Source {
+impl Pollable for Source {
     /// Returns the event that is set while there may be something to read. First read until there is nothing.
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: Some(self.done.as_handle()), write: None }
     }
 }
 
-impl Awaited for Sink {
+impl Pollable for Sink {
     /// Returns the event that is set while something may fit.
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: None, write: Some(self.done.as_handle()) }

@@ -31,13 +31,13 @@ impl<'a> Waitable<'a> {
 }
 
 /// Something that can be waited for.
-pub trait Awaited {
+pub trait Pollable {
     /// Returns the events to wait on. Called again before each wait.
     fn waitable(&self) -> Waitable<'_>;
 }
 
 /// A process becomes readable when it has ended.
-impl Awaited for Process {
+impl Pollable for Process {
     fn waitable(&self) -> Waitable<'_> {
         Waitable::reading(self.handle.as_handle())
     }

@@ -3,7 +3,7 @@
 
 use super::pipe::{Sink, Source, inbound, outbound};
 use crate::flow::{Got, Put};
-use crate::poll::{Awaited, Waitable};
+use crate::poll::{Pollable, Waitable};
 use std::io;
 use std::os::windows::io::AsRawHandle;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

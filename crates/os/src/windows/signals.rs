@@ -2,7 +2,7 @@
 //! new size of the window are reported here under the numbers that they have elsewhere.
 
 use super::Event;
-use super::poll::{Awaited, Waitable};
+use super::poll::{Pollable, Waitable};
 use std::collections::VecDeque;
 use std::io;
 use std::os::windows::io::AsHandle;
@@ -61,7 +61,7 @@ impl Queue {
     }
 }
 
-impl Awaited for Signals {
+impl Pollable for Signals {
     fn waitable(&self) -> Waitable<'_> {
         Waitable::reading(self.queue.told.as_handle())
     }

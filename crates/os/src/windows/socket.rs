@@ -3,7 +3,7 @@
 //! who listens there.
 
 pub use super::passing::Passing;
-use super::poll::{Awaited, Waitable};
+use super::poll::{Pollable, Waitable};
 use super::stdio::PassedInput;
 use super::terminal::Standard;
 use super::{End, ROOM, Work, check, number, own, private, wide};
@@ -124,7 +124,7 @@ impl AsHandle for Conn {
     }
 }
 
-impl Awaited for Conn {
+impl Pollable for Conn {
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: Some(self.end.readable()), write: Some(self.end.writable()) }
     }
@@ -336,7 +336,7 @@ impl Drop for Caller {
     }
 }
 
-impl Awaited for Listener {
+impl Pollable for Listener {
     fn waitable(&self) -> Waitable<'_> {
         Waitable::reading(self.came.as_handle())
     }

@@ -7,7 +7,7 @@ use super::{Start, Suspended, start};
 use crate::command_line;
 use crate::enclosure::Enclosure;
 use crate::fork::Alone;
-use crate::poll::{Awaited, Waitable};
+use crate::poll::{Pollable, Waitable};
 use crate::spawn::{NoRoot, Outcome};
 use std::io;
 use std::os::windows::io::{AsHandle, OwnedHandle};
@@ -186,7 +186,7 @@ impl Report {
     }
 }
 
-impl Awaited for Report {
+impl Pollable for Report {
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: Some(self.there.as_handle()), write: None }
     }

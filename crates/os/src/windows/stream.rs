@@ -1,7 +1,7 @@
 //! Local connections for asynchronous code.
 
 use super::Alarm;
-use super::poll::Awaited;
+use super::poll::Pollable;
 use crate::socket::{self, Conn, Got, Listener, Peer};
 use std::future::poll_fn;
 use std::io;

@@ -9,7 +9,7 @@ use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, RunId};
-use tenure_core::journal::Entry;
+use tenure_core::journal::JournalEntry;
 use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_os::clock::unix_ms;
@@ -130,7 +130,7 @@ fn write(db: &Connection, id: &str, (state, change): (&str, &Change), at_ms: u64
 }
 
 /// Tells the entries of a run's journal that no event has told yet; returns true if there were some.
-fn note(db: &Connection, run: &RunRow, journal: &[Entry]) -> Result<bool, Trouble> {
+fn note(db: &Connection, run: &RunRow, journal: &[JournalEntry]) -> Result<bool, Trouble> {
     if run.state == State::Exited || !journal.iter().any(|entry| entry.what.is_event()) {
         return Ok(false);
     }

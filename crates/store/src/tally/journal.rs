@@ -5,7 +5,7 @@ use super::{NAMED, kind, of_run};
 use crate::rows::{NewEvent, RunRow};
 use serde_json::{Value, json};
 use tenure_core::ending::ProcessNote;
-use tenure_core::journal::{Entry, What};
+use tenure_core::journal::{JournalEntry, JournalEvent};
 
 /// Maximum number of `run-signalled` events of one run. A bomb takes thousands of signals, and nobody reads them.
 pub(crate) const MOST_SIGNALS: u64 = 50;
@@ -20,33 +20,33 @@ pub(crate) struct ToldOfJournal {
 }
 
 /// Returns the events of the entries that were not told yet, in their order.
-pub(crate) fn events(run: &RunRow, journal: &[Entry], told: &ToldOfJournal) -> Vec<NewEvent> {
+pub(crate) fn events(run: &RunRow, journal: &[JournalEntry], told: &ToldOfJournal) -> Vec<NewEvent> {
     let mut signals = told.signals;
     let mut events = Vec::new();
     let new = (0..).zip(journal).filter(|&(place, _)| place >= told.next);
-    for (place, Entry { at_ms, what }) in new {
+    for (place, JournalEntry { at_ms, what }) in new {
         let (kind, details) = match what {
-            What::Signalled { .. } | What::MoreNotWritten => {
+            JournalEvent::Signalled { .. } | JournalEvent::MoreNotWritten => {
                 signals += 1;
                 (kind::RUN_SIGNALLED, signal(what, signals).into_iter().collect())
             }
-            What::Leftovers { count, processes } => {
+            JournalEvent::Leftovers { count, processes } => {
                 (kind::RUN_ESCAPED, escaped("leftover", processes, *count as usize))
             }
-            What::Escapees { processes } => {
+            JournalEvent::Escapees { processes } => {
                 (kind::RUN_ESCAPED, escaped("escapee", processes, processes.len()))
             }
-            What::Started { .. }
-            | What::FirstOutput
-            | What::Exiting { .. }
-            | What::GivenUp
-            | What::Survivors { .. }
-            | What::HolderLost
-            | What::HolderBack { .. }
-            | What::HolderReleased
-            | What::EpochRefused { .. }
-            | What::HolderAsked { .. }
-            | What::HolderRefused { .. } => continue,
+            JournalEvent::Started { .. }
+            | JournalEvent::FirstOutput
+            | JournalEvent::Exiting { .. }
+            | JournalEvent::GivenUp
+            | JournalEvent::Survivors { .. }
+            | JournalEvent::HolderLost
+            | JournalEvent::HolderBack { .. }
+            | JournalEvent::HolderReleased
+            | JournalEvent::EpochRefused { .. }
+            | JournalEvent::HolderAsked { .. }
+            | JournalEvent::HolderRefused { .. } => continue,
         };
         for mut detail in details {
             detail["entry"] = json!(place);
@@ -57,10 +57,10 @@ pub(crate) fn events(run: &RunRow, journal: &[Entry], told: &ToldOfJournal) -> V
 }
 
 /// Returns a signal's detail, if it is the `nth` of its run; the one after the last says that there are more.
-fn signal(what: &What, nth: u64) -> Option<Value> {
+fn signal(what: &JournalEvent, nth: u64) -> Option<Value> {
     match what {
         _ if nth > MOST_SIGNALS + 1 => None,
-        What::Signalled { signal, target, proof } if nth <= MOST_SIGNALS => Some(json!({
+        JournalEvent::Signalled { signal, target, proof } if nth <= MOST_SIGNALS => Some(json!({
             "signal": signal,
             "signalName": signal.to_string(),
             "target": target,

@@ -3,7 +3,7 @@
 use super::journal::{MOST_SIGNALS, ToldOfJournal};
 use super::*;
 use tenure_core::ending::{Cause, Termination};
-use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::journal::{JournalEntry, JournalEvent, Proof, Target};
 use tenure_core::record::{self, Ticket};
 use tenure_core::signal::Signal;
 
@@ -101,18 +101,18 @@ fn the_words_are_frozen() {
     assert_eq!(words.join(" "), expected);
 }
 
-fn journal(what: impl IntoIterator<Item = What>) -> Vec<Entry> {
-    (1..).zip(what).map(|(at_ms, what)| Entry { at_ms, what }).collect()
+fn journal(what: impl IntoIterator<Item = JournalEvent>) -> Vec<JournalEntry> {
+    (1..).zip(what).map(|(at_ms, what)| JournalEntry { at_ms, what }).collect()
 }
 
-fn signalled(pid: i32) -> What {
+fn signalled(pid: i32) -> JournalEvent {
     let target = Target::Process { pid, start_time: 1 };
-    What::Signalled { signal: Signal::KILL, target, proof: Proof::Adopted }
+    JournalEvent::Signalled { signal: Signal::KILL, target, proof: Proof::Adopted }
 }
 
 #[test]
 fn a_signals_event_says_what_was_sent_to_whom_and_by_what_proof() {
-    let entries = journal([What::FirstOutput, signalled(7)]);
+    let entries = journal([JournalEvent::FirstOutput, signalled(7)]);
     let events = journal::events(&row(State::Exiting, None), &entries, &ToldOfJournal::default());
     let [event] = &events[..] else { panic!("{events:?}") };
     assert_eq!((event.kind.as_str(), event.at_ms), (kind::RUN_SIGNALLED, 2));
@@ -142,8 +142,8 @@ fn a_bomb_makes_few_events_and_they_say_that_there_is_more() {
 fn who_outlived_the_command_is_named_and_many_are_counted() {
     let processes = |count| (1..=count).map(|pid| ProcessNote { pid, exe: Some("/bin/x".into()) }).collect();
     let entries = journal([
-        What::Escapees { processes: processes(1) },
-        What::Leftovers { count: 300, processes: processes(32) },
+        JournalEvent::Escapees { processes: processes(1) },
+        JournalEvent::Leftovers { count: 300, processes: processes(32) },
     ]);
     let events = journal::events(&row(State::Exiting, None), &entries, &ToldOfJournal::default());
     assert!(events.iter().all(|event| event.kind == kind::RUN_ESCAPED));

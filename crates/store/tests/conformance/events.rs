@@ -4,7 +4,7 @@ use crate::sample::{NOW, create_ended, ended, ending, enrolled, hold, instance, 
 use crate::store::on_every_store;
 use serde_json::json;
 use tenure_core::ending::{ProcessNote, Reason};
-use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::journal::{JournalEntry, JournalEvent, Proof, Target};
 use tenure_core::signal::Signal;
 use tenure_store::{Change, Count, Failed, NewEvent, kind};
 
@@ -113,9 +113,12 @@ fn every_daemon_sees_what_another_was_answered() {
     });
 }
 
-fn signalled(at_ms: u64, pid: i32) -> Entry {
+fn signalled(at_ms: u64, pid: i32) -> JournalEntry {
     let target = Target::Process { pid, start_time: 1 };
-    Entry { at_ms, what: What::Signalled { signal: Signal::TERM, target, proof: Proof::Adopted } }
+    JournalEntry {
+        at_ms,
+        what: JournalEvent::Signalled { signal: Signal::TERM, target, proof: Proof::Adopted },
+    }
 }
 
 #[test]
@@ -126,12 +129,13 @@ fn a_journal_is_told_once_however_often_it_is_read_and_before_the_end() {
         registry.create(new_run(1)).await.unwrap();
         let processes = vec![ProcessNote { pid: 9, exe: Some("/bin/sleep".into()) }];
         let mut journal = vec![
-            Entry { at_ms: 4, what: What::FirstOutput },
-            Entry { at_ms: 5, what: What::Escapees { processes } },
+            JournalEntry { at_ms: 4, what: JournalEvent::FirstOutput },
+            JournalEntry { at_ms: 5, what: JournalEvent::Escapees { processes } },
             signalled(6, 7),
         ];
-        let note =
-            |journal: &Vec<Entry>| registry.record(run_id(1), hold(1), Change::Noted(journal.clone()), NOW);
+        let note = |journal: &Vec<JournalEntry>| {
+            registry.record(run_id(1), hold(1), Change::Noted(journal.clone()), NOW)
+        };
         assert!(note(&journal).await.unwrap());
         assert!(!note(&journal).await.unwrap(), "nothing is new");
         journal.push(signalled(8, 8));

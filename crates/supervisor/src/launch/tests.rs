@@ -33,7 +33,7 @@ async fn queue_is(supervisor: &Supervisor, length: usize) {
     eventually("the length of the queue", async || supervisor.starts.admission.queued() == length).await;
 }
 
-/// Tells what a keeper tells whose command is not there.
+/// Reports a command that does not exist, like a keeper.
 fn not_started(keeper: FakeKeeper) {
     let error = SpawnError { detail: "no such file".to_owned(), not_found: true };
     keeper.tell(KeeperMessage::NotStarted { error: error.clone() });

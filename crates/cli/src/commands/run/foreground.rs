@@ -17,10 +17,10 @@ use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Spec;
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
-use tenure_keeper::launch::{Launched, Nursery};
+use tenure_keeper::launch::{LaunchedRun, NurseryHandle};
 use tenure_keeper::nursery;
 use tenure_keeper::orphaned;
-use tenure_keeper::orphaned::by_daemon::{Closing, NotClosed, OrphanedRun};
+use tenure_keeper::orphaned::by_daemon::{CloseError, OrphanCloser, OrphanedRun};
 use tenure_keeper::orphaned::by_parent::{self, FallenRun};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
@@ -43,9 +43,9 @@ struct Foreground<'a> {
     args: &'a RunArgs,
     state: &'a StateRoot,
     /// The nursery that this process started.
-    nursery: Option<Nursery>,
+    nursery: Option<NurseryHandle>,
     nursery_pid: Option<i32>,
-    launched: Launched,
+    launched: LaunchedRun,
     signals: Signals,
     stdin: StdinCopy,
     printer: Printer,
@@ -62,14 +62,14 @@ struct Foreground<'a> {
     /// The run without keeper and nursery, while this process closes it as the parent of its orphans.
     fallen: Option<Vec<FallenRun>>,
     /// The same, while this process closes it without being their parent.
-    closing: Option<Closing>,
+    closing: Option<OrphanCloser>,
 }
 
 pub(super) fn run(args: &RunArgs, state: &StateRoot, mut spec: Spec) -> Result<u8, Failure> {
     // Become a subreaper only if all orphans will be this run's: a shell may have left us its children.
     let is_subreaper = reaper::childless() && reaper::become_subreaper().is_ok();
     let signals = take_signals(args).map_err(Failure::tenure_failed)?;
-    let nursery = Nursery::start(state).map_err(Failure::tenure_failed)?;
+    let nursery = NurseryHandle::start(state).map_err(Failure::tenure_failed)?;
     let input = StdinMode::of(args);
     if input == StdinMode::Passed {
         spec.pass_stdin();
@@ -98,14 +98,14 @@ pub(super) fn by_daemon(
 fn supervise(
     args: &RunArgs,
     state: &StateRoot,
-    (launched, input): (Launched, StdinMode),
+    (launched, input): (LaunchedRun, StdinMode),
     signals: Signals,
-    own: Option<(Nursery, bool)>,
+    own: Option<(NurseryHandle, bool)>,
 ) -> Result<u8, Failure> {
     let (nursery, is_subreaper) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
     let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::tenure_failed)?;
     let mut foreground = Foreground {
-        nursery_pid: nursery.as_ref().map(Nursery::pid),
+        nursery_pid: nursery.as_ref().map(NurseryHandle::pid),
         nursery,
         stdin: StdinCopy::new(input),
         args,
@@ -306,7 +306,7 @@ impl Foreground<'_> {
             return Ok(true);
         }
         // While this process closes the run it holds the lock: a check would release it.
-        if self.closing.is_none() && (self.has_closer()? || dir.kept()?) {
+        if self.closing.is_none() && (self.has_closer()? || dir.has_keeper()?) {
             return Ok(true);
         }
         if !self.is_subreaper {
@@ -326,7 +326,7 @@ impl Foreground<'_> {
     /// written.
     fn close(&mut self) -> io::Result<bool> {
         let done = if let Some(closing) = &mut self.closing {
-            closing.go_on().map(drop)
+            closing.run_round().map(drop)
         } else {
             let dir = RunDir::open(self.launched.dir.path())?;
             let run = OrphanedRun::read(dir, &self.launched.ticket).map_err(io::Error::other)?;
@@ -334,7 +334,7 @@ impl Foreground<'_> {
             run.begin(how).map(|closing| self.closing = Some(closing))
         };
         // Retry if the run cannot be read now, or has a keeper after all.
-        Ok(!matches!(done, Err(NotClosed::Unwritten(_))))
+        Ok(!matches!(done, Err(CloseError::Unwritten(_))))
     }
 
     /// Returns true if a nursery or a daemon will write the ending of a run whose keeper died.

@@ -9,7 +9,7 @@ use tenure_core::api::{Problem, RunRequest};
 use tenure_core::defaults::{PROBE_AFTER, PROBE_EVERY};
 use tenure_core::wire::KeeperMessage;
 use tenure_keeper::frames::Frames;
-use tenure_keeper::launch::Launched;
+use tenure_keeper::launch::LaunchedRun;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::Signals;
@@ -25,7 +25,7 @@ pub(super) fn launch(
     args: &RunArgs,
     request: &RunRequest,
     signals: &Signals,
-) -> Result<(Launched, StdinMode), Failure> {
+) -> Result<(LaunchedRun, StdinMode), Failure> {
     let mut input = StdinMode::of(args);
     let attached = daemon_client::try_call(client.start_attached(request, input == StdinMode::Passed))?;
     let (conn, rest) = attached.map_err(|failed| match failed {
@@ -54,7 +54,7 @@ pub(super) fn launch(
         _ => Failure::tenure_failed(format!("run {run_id}: {error}")),
     })?;
     let ticket = dir.ticket().map_err(Failure::tenure_failed)?;
-    Ok((Launched { dir, ticket, keeper }, input))
+    Ok((LaunchedRun { dir, ticket, keeper }, input))
 }
 
 /// Converts the daemon's refusal of a foreground run.

@@ -4,7 +4,7 @@
 use super::*;
 use crate::ending::Cause;
 use crate::spec::RunOptions;
-use crate::watch::{Do, Seen, Watch};
+use crate::watch::{Sighting, Step, Watch};
 use std::time::Duration;
 
 const TERM: Signal = Signal::TERM;
@@ -120,23 +120,23 @@ fn a_tree_whose_owner_died_and_that_ignores_sigterm_is_killed_after_the_grace() 
     let policy = RunOptions::default();
     let (orphan_grace, grace) = (policy.limits.orphan_grace, policy.limits.grace);
     let mut watch = Watch::new(policy);
-    assert_eq!(watch.see(Seen::Started, Duration::ZERO), Do::Nothing);
-    assert_eq!(watch.see(Seen::HolderGone, Duration::ZERO), Do::Nothing);
+    assert_eq!(watch.see(Sighting::Started, Duration::ZERO), Step::Nothing);
+    assert_eq!(watch.see(Sighting::HolderGone, Duration::ZERO), Step::Nothing);
     let mut finished = None;
     let mut rungs = Vec::new();
     while finished.is_none() {
         let at = watch.wake_at().expect("an owner's death has a deadline");
         let members = machine.processes.clone();
-        let signal = match watch.see(Seen::Tick, at) {
-            Do::Term(_) => TERM,
-            Do::Kill(_) => KILL,
+        let signal = match watch.see(Sighting::Tick, at) {
+            Step::Term(_) => TERM,
+            Step::Kill(_) => KILL,
             other => panic!("{other:?}"),
         };
         rungs.push((at, signal));
         machine.signal_all(&members, signal);
         if machine.processes.is_empty() {
-            match watch.see(Seen::Empty, at) {
-                Do::Finish(termination) => finished = Some(termination),
+            match watch.see(Sighting::Empty, at) {
+                Step::Finish(termination) => finished = Some(termination),
                 other => panic!("{other:?}"),
             }
         }

@@ -11,13 +11,13 @@ fn a_command_that_cannot_be_executed_ends_as_a_spawn_error() {
 
 #[test]
 fn a_command_that_executes_is_running() {
-    let (watch, due) = play(unlimited(), [(0, Seen::Started)]);
-    assert_eq!((watch.state(), due), (State::Running, [Do::Nothing]));
+    let (watch, due) = play(unlimited(), [(0, Sighting::Started)]);
+    assert_eq!((watch.state(), due), (State::Running, [Step::Nothing]));
 }
 
 #[test]
 fn a_run_without_limits_needs_no_timer() {
-    let (watch, _) = play(unlimited(), [(0, Seen::Started), (1, Seen::Output)]);
+    let (watch, _) = play(unlimited(), [(0, Sighting::Started), (1, Sighting::Output)]);
     assert_eq!(watch.wake_at(), None);
 }
 
@@ -25,26 +25,32 @@ fn a_run_without_limits_needs_no_timer() {
 fn a_run_that_starts_is_ended_by_every_cause() {
     for (seen, cause) in [
         (CANCEL, Cause::ManualCancel),
-        (Seen::CallerGone, Cause::OwnerLost),
-        (Seen::Told, Cause::OwnerLost),
-        (Seen::Abandoned, Cause::OwnerLost),
-        (Seen::DirectoryDeleted, Cause::OwnerLost),
+        (Sighting::CallerGone, Cause::OwnerLost),
+        (Sighting::Terminated, Cause::OwnerLost),
+        (Sighting::Abandoned, Cause::OwnerLost),
+        (Sighting::DirectoryDeleted, Cause::OwnerLost),
     ] {
         let (watch, due) = play(unlimited(), [(0, seen)]);
         assert_eq!((watch.state(), watch.cause(), due), (State::Exiting, Some(cause), [TERM]));
     }
-    let (watch, due) = play(unlimited(), [(0, Seen::HolderGone), (60_000, Seen::Tick)]);
-    assert_eq!((watch.cause(), due), (Some(Cause::OwnerLost), [Do::Nothing, TERM]));
+    let (watch, due) = play(unlimited(), [(0, Sighting::HolderGone), (60_000, Sighting::Tick)]);
+    assert_eq!((watch.cause(), due), (Some(Cause::OwnerLost), [Step::Nothing, TERM]));
 }
 
 #[test]
 fn a_run_cancelled_before_it_started_ends_once_whatever_comes_of_the_start() {
     let (_, due) = play(
         unlimited(),
-        [(0, CANCEL), (1, Seen::Started), (2, exits(Exit::Signal(15))), (3, Seen::Empty), (4, Seen::Empty)],
+        [
+            (0, CANCEL),
+            (1, Sighting::Started),
+            (2, exits(Exit::Signal(15))),
+            (3, Sighting::Empty),
+            (4, Sighting::Empty),
+        ],
     );
-    assert!(matches!(due, [_, Do::Nothing, Do::Nothing, Do::Finish(_), Do::Nothing]), "{due:?}");
-    let ended = ending(unlimited(), [(0, CANCEL), (1, Seen::Empty)]);
+    assert!(matches!(due, [_, Step::Nothing, Step::Nothing, Step::Finish(_), Step::Nothing]), "{due:?}");
+    let ended = ending(unlimited(), [(0, CANCEL), (1, Sighting::Empty)]);
     assert_eq!((ended.reason, ended.exit_code, ended.signal), (Reason::ManualCancel, None, None));
 }
 
@@ -57,7 +63,8 @@ fn a_failed_start_after_a_cancel_is_a_cancel_that_tells_of_the_failure() {
 
 #[test]
 fn an_exit_seen_before_the_start_was_reported_is_the_commands_own() {
-    let ended = ending(unlimited(), [(0, exits(Exit::Code(3))), (1, Seen::Started), (2, Seen::Empty)]);
+    let ended =
+        ending(unlimited(), [(0, exits(Exit::Code(3))), (1, Sighting::Started), (2, Sighting::Empty)]);
     assert_eq!((ended.reason, ended.exit_code), (Reason::Exit, Some(3)));
 }
 
@@ -71,8 +78,8 @@ fn an_exit_seen_before_a_failed_start_was_reported_is_no_exit_of_the_command() {
 
 #[test]
 fn a_tree_that_is_gone_unseen_has_an_unknown_exit() {
-    let never_seen = ending(unlimited(), [(0, Seen::Empty)]);
-    let running = ending(unlimited(), [(0, Seen::Started), (1, Seen::Empty)]);
+    let never_seen = ending(unlimited(), [(0, Sighting::Empty)]);
+    let running = ending(unlimited(), [(0, Sighting::Started), (1, Sighting::Empty)]);
     for ended in [never_seen, running] {
         assert_eq!((ended.reason, ended.exit_code, ended.signal), (Reason::Exit, None, None));
         assert_eq!((ended.confirmed, ended.code()), (true, 121));

@@ -13,7 +13,7 @@ struct World {
     now: Duration,
     past: Past,
     /// The steps so far, for the reader of a failure.
-    path: Vec<(Duration, Seen)>,
+    path: Vec<(Duration, Sighting)>,
 }
 
 /// The facts of a world's past that the rules need.
@@ -21,20 +21,20 @@ struct World {
 struct Past {
     /// The root's exit, and the processes that outlived it if it exited by itself.
     exit: Option<Exit>,
-    left: Left,
-    termed: Option<Whom>,
-    killed: Option<Whom>,
+    left: LeftBehind,
+    termed: Option<StopScope>,
+    killed: Option<StopScope>,
     looked: bool,
     /// A measurement was requested and still matters.
     sampling: bool,
     ending: Option<Termination>,
 }
 
-fn sightings() -> Vec<Seen> {
+fn sightings() -> Vec<Sighting> {
     vec![
-        Seen::Started,
+        Sighting::Started,
         not_found(),
-        Seen::Output,
+        Sighting::Output,
         used(0, 0),
         used(60_000, 0),
         exits(Exit::Code(3)),
@@ -44,16 +44,16 @@ fn sightings() -> Vec<Seen> {
         left(1, &[7]),
         CANCEL,
         CANCEL_NOW,
-        Seen::CallerHere,
-        Seen::CallerGone,
-        Seen::HolderGone,
-        Seen::HolderBack,
-        Seen::HolderReleased,
-        Seen::Told,
-        Seen::Empty,
-        Seen::Alive(vec![]),
-        Seen::Alive(vec![process(7)]),
-        Seen::Tick,
+        Sighting::CallerHere,
+        Sighting::CallerGone,
+        Sighting::HolderGone,
+        Sighting::HolderBack,
+        Sighting::HolderReleased,
+        Sighting::Terminated,
+        Sighting::Empty,
+        Sighting::Alive(vec![]),
+        Sighting::Alive(vec![process(7)]),
+        Sighting::Tick,
     ]
 }
 
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Feeds a sighting and checks every rule.
-    fn step(&mut self, seen: &Seen) {
+    fn step(&mut self, seen: &Sighting) {
         self.path.push((self.now, seen.clone()));
         let before = self.watch.clone();
         let due = self.watch.see(seen.clone(), self.now);
@@ -157,16 +157,16 @@ impl World {
 
         assert!(self.watch.state() >= before.state(), "a state was left backwards: {path:?}");
         if self.past.ending.is_some() {
-            assert_eq!((&due, &self.watch), (&Do::Nothing, &before), "something after the end: {path:?}");
+            assert_eq!((&due, &self.watch), (&Step::Nothing, &before), "something after the end: {path:?}");
         }
         let causes = match before.state() {
             State::Starting | State::Running => causes(seen),
             State::Exiting | State::Exited => vec![before.cause()],
         };
         assert!(causes.contains(&self.watch.cause()), "{:?} is not the cause: {path:?}", self.watch.cause());
-        if *seen == Seen::Tick {
+        if *seen == Sighting::Tick {
             let early = before.wake_at().is_none_or(|at| at > self.now);
-            assert_eq!(early, due == Do::Nothing, "a tick too early or in vain: {path:?}");
+            assert_eq!(early, due == Step::Nothing, "a tick too early or in vain: {path:?}");
             assert!(!early || self.watch == before, "a tick too early: {path:?}");
         }
         self.past.note(&before, seen);
@@ -190,7 +190,7 @@ impl World {
         panic!("it never ends: {:?}", self.path);
     }
 
-    fn next(&mut self, tree: Tree) -> Seen {
+    fn next(&mut self, tree: Tree) -> Sighting {
         let Past { exit, termed, killed, looked, sampling, .. } = &self.past;
         let gone = match tree {
             Tree::Polite => termed.is_some() || killed.is_some() || exit.is_some(),
@@ -201,16 +201,16 @@ impl World {
             return used(0, 0);
         }
         if gone {
-            return if exit.is_some() { Seen::Empty } else { exits(Exit::Signal(15)) };
+            return if exit.is_some() { Sighting::Empty } else { exits(Exit::Signal(15)) };
         }
         if *looked {
-            return Seen::Alive(vec![process(9)]);
+            return Sighting::Alive(vec![process(9)]);
         }
         if let Some(at) = self.watch.wake_at() {
             self.now = self.now.max(at);
-            return Seen::Tick;
+            return Sighting::Tick;
         }
-        if self.watch.state() == State::Starting { Seen::Started } else { exits(Exit::Code(0)) }
+        if self.watch.state() == State::Starting { Sighting::Started } else { exits(Exit::Code(0)) }
     }
 }
 
@@ -225,65 +225,65 @@ enum Tree {
 }
 
 /// Returns the causes that this sighting may have in a run that is not being ended yet.
-fn causes(seen: &Seen) -> Vec<Option<Cause>> {
+fn causes(seen: &Sighting) -> Vec<Option<Cause>> {
     match seen {
-        Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
-        Seen::CallerGone | Seen::Told | Seen::Abandoned | Seen::DirectoryDeleted => {
+        Sighting::Cancel { .. } => vec![Some(Cause::ManualCancel)],
+        Sighting::CallerGone | Sighting::Terminated | Sighting::Abandoned | Sighting::DirectoryDeleted => {
             vec![Some(Cause::OwnerLost)]
         }
-        Seen::HolderGone => vec![None, Some(Cause::OwnerLost)],
-        Seen::Sampled(_) => vec![None, Some(Cause::NoOutputTimeout)],
-        Seen::Tick => {
+        Sighting::HolderGone => vec![None, Some(Cause::OwnerLost)],
+        Sighting::Sampled(_) => vec![None, Some(Cause::NoOutputTimeout)],
+        Sighting::Tick => {
             vec![None, Some(Cause::OwnerLost), Some(Cause::OverallTimeout), Some(Cause::NoOutputTimeout)]
         }
-        Seen::Started
-        | Seen::NotStarted(_)
-        | Seen::Output
-        | Seen::RootExited { .. }
-        | Seen::CallerHere
-        | Seen::HolderBack
-        | Seen::HolderReleased
-        | Seen::Empty
-        | Seen::Alive(_) => vec![None],
+        Sighting::Started
+        | Sighting::NotStarted(_)
+        | Sighting::Output
+        | Sighting::RootExited { .. }
+        | Sighting::CallerHere
+        | Sighting::HolderBack
+        | Sighting::HolderReleased
+        | Sighting::Empty
+        | Sighting::Alive(_) => vec![None],
     }
 }
 
 impl Past {
-    fn note(&mut self, before: &Watch, seen: &Seen) {
+    fn note(&mut self, before: &Watch, seen: &Sighting) {
         match seen {
-            Seen::RootExited { exit, left } if self.ending.is_none() => {
+            Sighting::RootExited { exit, left } if self.ending.is_none() => {
                 if before.cause().is_none() && self.exit.is_none() {
                     self.left = left.clone();
                 }
                 self.exit.get_or_insert(*exit);
             }
-            Seen::Sampled(_) | Seen::Output => self.sampling = false,
+            Sighting::Sampled(_) | Sighting::Output => self.sampling = false,
             _ => {}
         }
     }
 
     /// Checks a step: signals climb the ladder, once per rung, for the same processes; the ending comes once.
-    fn obey(&mut self, due: &Do, seen: &Seen, watch: &Watch, path: &[(Duration, Seen)]) {
+    fn obey(&mut self, due: &Step, seen: &Sighting, watch: &Watch, path: &[(Duration, Sighting)]) {
         match due {
-            Do::Nothing => {}
-            Do::Sample => {
+            Step::Nothing => {}
+            Step::Sample => {
                 assert!(!self.sampling, "asked twice: {path:?}");
                 self.sampling = true;
             }
-            Do::Term(whom) => {
+            Step::Term(scope) => {
                 assert_eq!((self.termed, self.killed), (None, None), "a term too many: {path:?}");
-                self.termed = Some(*whom);
+                self.termed = Some(*scope);
             }
-            Do::Kill(whom) => {
+            Step::Kill(scope) => {
                 assert_eq!(self.killed, None, "a kill too many: {path:?}");
-                assert!(self.termed.is_none_or(|termed| termed == *whom), "others are killed: {path:?}");
-                self.killed = Some(*whom);
+                assert!(self.termed.is_none_or(|termed| termed == *scope), "others are killed: {path:?}");
+                self.killed = Some(*scope);
             }
-            Do::Look => {
+            Step::ListSurvivors => {
                 assert!(self.killed.is_some() && !self.looked, "a look too many: {path:?}");
                 self.looked = true;
             }
-            Do::Finish(ending) => {
+            Step::Finish(ending) => {
                 assert_eq!(self.ending, None, "a second ending: {path:?}");
                 assert_eq!(**ending, self.expected(seen, watch, ending.detail.clone()), "{path:?}");
                 self.ending = Some((**ending).clone());
@@ -292,17 +292,17 @@ impl Past {
         if watch.state() != State::Running {
             self.sampling = false;
         }
-        if let Do::Term(whom) | Do::Kill(whom) = due {
+        if let Step::Term(scope) | Step::Kill(scope) = due {
             assert_eq!(watch.state(), State::Exiting, "a signal out of season: {path:?}");
             let spares = watch.options.on_escape == OnEscape::Allow && !self.left.escapees.is_empty();
-            assert_eq!(*whom, if spares { Whom::Session } else { Whom::All }, "{path:?}");
+            assert_eq!(*scope, if spares { StopScope::Session } else { StopScope::All }, "{path:?}");
         }
     }
 
     /// Returns the ending that must follow from this past: from the exit and the first cause alone.
-    fn expected(&self, seen: &Seen, watch: &Watch, detail: Option<String>) -> Termination {
+    fn expected(&self, seen: &Sighting, watch: &Watch, detail: Option<String>) -> Termination {
         let cause = watch.cause().map(Reason::from);
-        if let Seen::NotStarted(error) = seen {
+        if let Sighting::NotStarted(error) = seen {
             let never_run = Termination::not_started(error);
             return cause
                 .map_or(never_run, |reason| Termination::new(reason, None, Some(error.detail.clone())));
@@ -313,7 +313,7 @@ impl Past {
             Some(Exit::Signal(_)) => Reason::Signal,
             Some(Exit::Code(_)) | None => Reason::Exit,
         };
-        let survivors = if let Seen::Alive(list) = seen { list.clone() } else { Vec::new() };
+        let survivors = if let Sighting::Alive(list) = seen { list.clone() } else { Vec::new() };
         Termination {
             confirmed: survivors.is_empty(),
             survivors,

@@ -10,8 +10,8 @@ use tenure_core::output::Keep;
 use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::spec::{Argv, RunOptions, Spec};
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
-use tenure_keeper::frames::Broken;
-use tenure_keeper::launch::{Launched, Nursery};
+use tenure_keeper::frames::ConnectionError;
+use tenure_keeper::launch::{LaunchedRun, NurseryHandle};
 use tenure_keeper::state_root::StateRoot;
 
 /// Time limit of any response.
@@ -20,7 +20,7 @@ const RESPONSE_LIMIT: Duration = Duration::from_mins(1);
 /// A state root and its nursery.
 pub(crate) struct TenureRuns {
     state: StateRoot,
-    nursery: Nursery,
+    nursery: NurseryHandle,
 }
 
 /// Options of a launch.
@@ -42,7 +42,7 @@ impl LaunchOptions {
 impl TenureRuns {
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
         let state = StateRoot::open(state).map_err(io::Error::other)?;
-        let nursery = Nursery::start(&state)?;
+        let nursery = NurseryHandle::start(&state)?;
         Ok(Self { state, nursery })
     }
 
@@ -76,7 +76,7 @@ pub(crate) fn spec(subject: &Subject, args: &[&str], how: LaunchOptions) -> io::
 }
 
 /// A launched run.
-pub(crate) struct Run(Launched);
+pub(crate) struct Run(LaunchedRun);
 
 impl Run {
     /// Waits until the command executes.
@@ -114,7 +114,7 @@ impl Run {
     fn hear(&mut self) -> io::Result<KeeperMessage> {
         let heard = self.0.keeper.receive::<KeeperMessage>(RESPONSE_LIMIT);
         heard.map(|(tell, _)| tell).map_err(|broken| match broken {
-            Broken::Io(error) => error,
+            ConnectionError::Io(error) => error,
             other => io::Error::other(other.to_string()),
         })
     }

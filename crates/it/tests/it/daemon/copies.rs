@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure_core::journal::What;
+use tenure_core::journal::JournalEvent;
 use tenure_it::child_program::ChildProgram;
 use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::held_process::HeldProcess;
@@ -49,7 +49,7 @@ fn assert_runs(owner: &Install, run: &str, pid: i32) {
 }
 
 /// Counts the matching entries in a run's journal.
-fn noted(served: &OwnedDaemon, run: &str, is: impl Fn(&What) -> bool) -> usize {
+fn noted(served: &OwnedDaemon, run: &str, is: impl Fn(&JournalEvent) -> bool) -> usize {
     served.dir(run).journal().expect("a journal").iter().filter(|entry| is(&entry.what)).count()
 }
 
@@ -92,7 +92,7 @@ fn a_copied_state_root_shows_the_originals_runs_and_touches_none() {
         assert!(!copied.run_path(&over).exists() && original.run_path(&over).exists());
     }
     assert_eq!(
-        noted(&original, &run, |what| !matches!(what, What::Started { .. })),
+        noted(&original, &run, |what| !matches!(what, JournalEvent::Started { .. })),
         0,
         "no daemon connected"
     );
@@ -330,15 +330,15 @@ fn an_owner_that_resumes_while_its_keeper_awaits_an_answer_yields_its_lease() {
     process.stop();
     // The keeper asks after the steal was committed, and waits up to a whole lease for the answer.
     eventually("the keeper asks", || {
-        (noted(&owner, &run, |what| *what == What::HolderAsked { epoch: 2 }) == 1).then_some(())
+        (noted(&owner, &run, |what| *what == JournalEvent::HolderAsked { epoch: 2 }) == 1).then_some(())
     });
     process.send(Signal::CONT);
     eventually("one new holder", || {
-        (noted(&owner, &run, |what| *what == What::HolderBack { epoch: 2 }) == 1).then_some(())
+        (noted(&owner, &run, |what| *what == JournalEvent::HolderBack { epoch: 2 }) == 1).then_some(())
     });
     let answer = eventually("the owner's answer", || {
         let log = owner.log();
-        log.lines().find(|line| line.contains("asks for a run that we hold")).map(str::to_owned)
+        log.lines().find(|line| line.contains("requests a run that we hold")).map(str::to_owned)
     });
     assert!(answer.contains("mine=false"), "{answer}");
     eventually("an owner that releases its leases", || {
@@ -455,7 +455,7 @@ fn a_row_older_than_the_lease_does_not_make_a_run_uncontrollable() {
             (shown["leaseEpoch"] == epoch).then_some(())
         });
         eventually("its keeper follows it", || {
-            (noted(&served, &run, |what| *what == What::HolderBack { epoch }) >= 1).then_some(())
+            (noted(&served, &run, |what| *what == JournalEvent::HolderBack { epoch }) >= 1).then_some(())
         });
     }
     served.stop();

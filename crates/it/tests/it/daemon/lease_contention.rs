@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
-use tenure_core::journal::What;
+use tenure_core::journal::JournalEvent;
 use tenure_it::bystander::Bystander;
 use tenure_it::owned_daemon::OwnedDaemon;
 use tenure_it::{WAIT_LIMIT, eventually};
@@ -22,7 +22,7 @@ fn status(served: &OwnedDaemon) -> Value {
 }
 
 /// The number of matching entries in a run's journal.
-fn journal(owner: &OwnedDaemon, run: &str, is: impl Fn(&What) -> bool) -> usize {
+fn journal(owner: &OwnedDaemon, run: &str, is: impl Fn(&JournalEvent) -> bool) -> usize {
     owner.dir(run).journal().expect("a journal").iter().filter(|entry| is(&entry.what)).count()
 }
 
@@ -69,8 +69,16 @@ fn two_daemons_competing_for_runs_give_each_one_owner_one_stop_and_one_ending() 
             );
             assert_stolen_once(&thieves[0], run);
             assert_eq!(thieves[0].events_of(run, "run-ended").len(), 1);
-            assert_eq!(journal(&victim, run, |what| matches!(what, What::Exiting { .. })), 1, "one stop");
-            assert_eq!(journal(&victim, run, |what| matches!(what, What::HolderBack { .. })), 1, "one thief");
+            assert_eq!(
+                journal(&victim, run, |what| matches!(what, JournalEvent::Exiting { .. })),
+                1,
+                "one stop"
+            );
+            assert_eq!(
+                journal(&victim, run, |what| matches!(what, JournalEvent::HolderBack { .. })),
+                1,
+                "one thief"
+            );
         }
         let owner = taken_by(&kept, [&thieves[0], &thieves[1]]);
         *winners.entry(owner.instance()).or_default() += 1;

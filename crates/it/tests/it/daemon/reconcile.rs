@@ -2,7 +2,7 @@
 //! keeper when its daemon returns.
 
 use rustix::process::Signal;
-use tenure_core::journal::What;
+use tenure_core::journal::JournalEvent;
 use tenure_core::signal;
 use tenure_it::api::Api;
 use tenure_it::bystander::Bystander;
@@ -106,7 +106,9 @@ fn a_process_that_ignores_sigterm_is_killed_after_the_grace() {
     let sent = |wanted: signal::Signal| {
         journal
             .iter()
-            .filter(|entry| matches!(&entry.what, What::Signalled { signal, .. } if *signal == wanted))
+            .filter(
+                |entry| matches!(&entry.what, JournalEvent::Signalled { signal, .. } if *signal == wanted),
+            )
             .count()
     };
     assert!(sent(signal::Signal::TERM) > 0 && sent(signal::Signal::KILL) > 0, "{journal:?}");
@@ -275,9 +277,9 @@ fn a_caller_without_daemon_keeper_and_nursery_closes_its_run_and_the_next_daemon
         assert_eq!(served.ending(&run)["reason"], "owner-lost");
         served.assert_judged(&run, &["take-ending"]);
         let journal = served.dir(&run).journal().expect("a journal");
-        let told = |is: fn(&What) -> bool| journal.iter().filter(|entry| is(&entry.what)).count();
-        assert_eq!(told(|what| matches!(what, What::Exiting { .. })), 1, "{journal:?}");
-        assert!(told(|what| matches!(what, What::Signalled { .. })) > 0, "{journal:?}");
+        let told = |is: fn(&JournalEvent) -> bool| journal.iter().filter(|entry| is(&entry.what)).count();
+        assert_eq!(told(|what| matches!(what, JournalEvent::Exiting { .. })), 1, "{journal:?}");
+        assert!(told(|what| matches!(what, JournalEvent::Signalled { .. })) > 0, "{journal:?}");
         let metrics = Api::of(&served.install).get("/metrics").is(200).text();
         let kills =
             |mode: &str| metric(&metrics, &format!("tenure_run_cleanup_kill_total{{mode=\"{mode}\"}}"));

@@ -127,7 +127,7 @@ fn sharing(dir: &RunDir, lease_ttl_ms: u64) -> Holder {
 
 /// Sends hello without waiting for the response.
 fn ask_for(dir: &RunDir, epoch: u64, holder: Option<Holder>) -> Frames {
-    let mut frames = Frames::new(dir.dial().expect("a keeper"));
+    let mut frames = Frames::new(dir.connect().expect("a keeper"));
     frames.send(&KeeperRequest::Hello { version: VERSION, role: Role::Holder { epoch }, holder }, &[]);
     frames.flush();
     frames

@@ -259,7 +259,7 @@ fn the_status_says_whether_a_client_is_attached() {
     let id = bash(&install);
     let attached = |what: &str, wanted: bool| {
         let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run");
-        let mut keeper = Frames::new(dir.dial().expect("a keeper"));
+        let mut keeper = Frames::new(dir.connect().expect("a keeper"));
         keeper.hello(Role::Viewer, WAIT_LIMIT).expect("welcome");
         eventually(what, || {
             keeper.send(&KeeperRequest::Status, &[]);

@@ -72,7 +72,7 @@ fn a_named_heir_has_a_control_socket() {
         HeldProcess::hold(run(&old).note().expect("a record").expect("a note").keeper.pid).expect("it lives");
     eventually("a stopped keeper", || proc::is_stopped(keeper.pid).then_some(()));
     let [heir] = &ending.handed_over_to[..] else { panic!("{ending:?}") };
-    assert!(run(heir.as_str()).dial().is_ok(), "it accepts connections, and answers later");
+    assert!(run(heir.as_str()).connect().is_ok(), "it accepts connections, and answers later");
     let mut asked = install.start(&["cancel", heir.as_str()]);
     eventually("the end of all processes", || {
         keeper.send(Signal::CONT);

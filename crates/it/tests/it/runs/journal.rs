@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use tenure_core::ending::{Cause, Exit, Reason};
-use tenure_core::journal::{MOST, Proof, Target, What};
+use tenure_core::journal::{JournalEvent, MAX_ENTRIES, Proof, Target};
 use tenure_core::limits::Limits;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
@@ -34,14 +34,14 @@ fn ended(keeper: &mut Frames) -> Ending {
 }
 
 #[track_caller]
-fn journal(dir: &RunDir) -> Vec<What> {
+fn journal(dir: &RunDir) -> Vec<JournalEvent> {
     dir.journal().expect("a journal").into_iter().map(|entry| entry.what).collect()
 }
 
 /// The signals of a journal, each with its target and proof.
-fn signals(journal: &[What]) -> Vec<(Signal, Target, Proof)> {
-    let signal = |what: &What| match what {
-        What::Signalled { signal, target, proof } => Some((*signal, target.clone(), *proof)),
+fn signals(journal: &[JournalEvent]) -> Vec<(Signal, Target, Proof)> {
+    let signal = |what: &JournalEvent| match what {
+        JournalEvent::Signalled { signal, target, proof } => Some((*signal, target.clone(), *proof)),
         _ => None,
     };
     journal.iter().filter_map(signal).collect()
@@ -54,13 +54,16 @@ fn an_uneventful_run_has_a_short_journal_and_zero_kills() {
     let ending = ended(&mut peers[0]);
     assert!(ending.kills.is_none(), "{:?}", ending.kills);
     let journal = journal(&dir);
-    let [What::Started { pid, exe: Some(exe), .. }, rest @ ..] = &journal[..] else {
+    let [JournalEvent::Started { pid, exe: Some(exe), .. }, rest @ ..] = &journal[..] else {
         panic!("{journal:?}");
     };
     assert!(*pid > 1 && exe.ends_with("/echo"), "{exe}");
     // The end and the last output may be seen in either order.
-    let exiting = What::Exiting { cause: None, exit: Some(Exit::Code(0)), detail: None };
-    assert!(rest.len() == 2 && rest.contains(&What::FirstOutput) && rest.contains(&exiting), "{rest:?}");
+    let exiting = JournalEvent::Exiting { cause: None, exit: Some(Exit::Code(0)), detail: None };
+    assert!(
+        rest.len() == 2 && rest.contains(&JournalEvent::FirstOutput) && rest.contains(&exiting),
+        "{rest:?}"
+    );
 }
 
 #[test]
@@ -91,7 +94,11 @@ fn the_signals_of_a_stop_are_recorded_with_their_proof() {
     assert_eq!(ending.termination.reason, Reason::ManualCancel);
     let journal = journal(&dir);
     assert!(
-        journal.contains(&What::Exiting { cause: Some(Cause::ManualCancel), exit: None, detail: None }),
+        journal.contains(&JournalEvent::Exiting {
+            cause: Some(Cause::ManualCancel),
+            exit: None,
+            detail: None
+        }),
         "{journal:?}"
     );
     let signals = signals(&journal);
@@ -141,15 +148,15 @@ fn a_journal_is_bounded_and_notes_the_cut_once() {
     let install = Install::new();
     let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     started(&mut peers[0]);
-    for _ in 0..MOST + 50 {
+    for _ in 0..MAX_ENTRIES + 50 {
         peers[0].send(&KeeperRequest::Signal { signal: Signal(28) }, &[]);
         hear(&mut peers[0], |tell| matches!(tell, KeeperMessage::Done).then_some(()));
     }
     peers[0].send(&KeeperRequest::Stdin { offset: 0, eof: true }, &[]);
     ended(&mut peers[0]);
     let journal = journal(&dir);
-    assert_eq!((journal.len(), journal.last()), (MOST + 1, Some(&What::MoreNotWritten)));
-    assert_eq!(journal.iter().filter(|what| **what == What::MoreNotWritten).count(), 1);
+    assert_eq!((journal.len(), journal.last()), (MAX_ENTRIES + 1, Some(&JournalEvent::MoreNotWritten)));
+    assert_eq!(journal.iter().filter(|what| **what == JournalEvent::MoreNotWritten).count(), 1);
 }
 
 #[test]
@@ -158,19 +165,21 @@ fn holders_that_connect_and_disconnect_are_recorded() {
     let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     started(&mut peers[0]);
     drop(peers);
-    eventually("a lost holder", || journal(&dir).contains(&What::HolderLost).then_some(()));
-    let mut holder = Frames::new(dir.dial().expect("a keeper"));
+    eventually("a lost holder", || journal(&dir).contains(&JournalEvent::HolderLost).then_some(()));
+    let mut holder = Frames::new(dir.connect().expect("a keeper"));
     holder.hello_as(Role::Holder { epoch: 3 }, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
-    let mut late = Frames::new(dir.dial().expect("a keeper"));
+    let mut late = Frames::new(dir.connect().expect("a keeper"));
     late.hello_as(Role::Holder { epoch: 2 }, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
     holder.send(&KeeperRequest::Release, &[]);
     hear(&mut holder, |tell| matches!(tell, KeeperMessage::Done).then_some(()));
     holder.send(&KeeperRequest::Cancel { now: false }, &[]);
     ended(&mut holder);
     let journal = journal(&dir);
-    for what in
-        [What::HolderBack { epoch: 3 }, What::EpochRefused { epoch: 2, current: 3 }, What::HolderReleased]
-    {
+    for what in [
+        JournalEvent::HolderBack { epoch: 3 },
+        JournalEvent::EpochRefused { epoch: 2, current: 3 },
+        JournalEvent::HolderReleased,
+    ] {
         assert!(journal.contains(&what), "{what:?}: {journal:?}");
     }
 }
@@ -187,8 +196,8 @@ fn leftovers_and_escapees_are_recorded() {
         ended(&mut peers[0]);
         let journal = journal(&dir);
         let noted = journal.iter().any(|what| match what {
-            What::Leftovers { count, processes } => !escaped && *count == 1 && processes.len() == 1,
-            What::Escapees { processes } => escaped && processes.len() == 1,
+            JournalEvent::Leftovers { count, processes } => !escaped && *count == 1 && processes.len() == 1,
+            JournalEvent::Escapees { processes } => escaped && processes.len() == 1,
             _ => false,
         });
         assert!(noted, "{words:?}: {journal:?}");

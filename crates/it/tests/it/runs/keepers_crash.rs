@@ -1,7 +1,7 @@
 //! Several keepers of one nursery die at once: each run gets its own ending, with its own processes.
 
 use tenure_core::ending::{Cause, Reason};
-use tenure_core::journal::{Target, What};
+use tenure_core::journal::{JournalEvent, Target};
 use tenure_core::wire::{KeeperMessage, Role};
 use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
@@ -58,8 +58,11 @@ fn survivors_of_several_dead_keepers_are_attributed_to_their_own_runs() {
         assert_eq!(named, below, "{ending:?}");
         assert!(ending.leftover_processes.iter().all(|one| one.exe.is_some()), "{ending:?}");
         let journal = run.dir.journal().expect("a journal");
-        let lost =
-            What::Exiting { cause: Some(Cause::OwnerLost), exit: None, detail: Some("keeper-killed".into()) };
+        let lost = JournalEvent::Exiting {
+            cause: Some(Cause::OwnerLost),
+            exit: None,
+            detail: Some("keeper-killed".into()),
+        };
         assert!(journal.iter().any(|entry| entry.what == lost), "{journal:?}");
         let mut hit: Vec<i32> = journal.iter().filter_map(|entry| hit(&entry.what)).collect();
         hit.sort_unstable();
@@ -87,9 +90,9 @@ fn processes_in_a_cgroup_are_named_before_it_is_killed() {
     assert!(ending.leftover_processes.iter().all(|one| one.exe.is_some()), "{ending:?}");
 }
 
-fn hit(what: &What) -> Option<i32> {
+fn hit(what: &JournalEvent) -> Option<i32> {
     match what {
-        What::Signalled { target: Target::Process { pid, .. }, .. } => Some(*pid),
+        JournalEvent::Signalled { target: Target::Process { pid, .. }, .. } => Some(*pid),
         _ => None,
     }
 }

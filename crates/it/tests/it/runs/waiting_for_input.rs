@@ -15,7 +15,7 @@ fn assert_waits(flags: &[&str], command: &[&str], expected: Option<bool>) {
     let install = Install::new();
     let id = install.start_in_background(flags, command);
     let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run's directory");
-    let mut keeper = Frames::new(dir.dial().expect("a keeper"));
+    let mut keeper = Frames::new(dir.connect().expect("a keeper"));
     keeper.send(&KeeperRequest::Hello { version: VERSION, role: Role::Viewer, holder: None }, &[]);
     keeper.receive::<KeeperMessage>(WAIT_LIMIT).expect("a welcome");
     eventually(&format!("{command:?} to be seen as {expected:?}"), || {

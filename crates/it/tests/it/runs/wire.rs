@@ -28,7 +28,7 @@ struct Old(UnixStream);
 impl Old {
     #[track_caller]
     fn connect(dir: &RunDir) -> Self {
-        let stream = UnixStream::from(dir.dial().expect("a keeper").into_fd());
+        let stream = UnixStream::from(dir.connect().expect("a keeper").into_fd());
         stream.set_nonblocking(false).expect("it may wait");
         stream.set_read_timeout(Some(WAIT_LIMIT)).expect("a time limit");
         Self(stream)
@@ -54,7 +54,7 @@ impl Old {
 
 #[track_caller]
 fn dial(dir: &RunDir, role: Role) -> Frames {
-    let mut frames = Frames::new(dir.dial().expect("a keeper"));
+    let mut frames = Frames::new(dir.connect().expect("a keeper"));
     let welcome = frames.hello(role, WAIT_LIMIT).expect("an answer");
     assert!(matches!(welcome, KeeperMessage::Welcome { version: VERSION, .. }), "{welcome:?}");
     frames
@@ -99,7 +99,7 @@ fn a_holder_that_does_not_follow_still_gets_the_stop_and_the_ending() {
     let install = Install::new();
     let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     wait_started(&mut peers[0]);
-    let mut later = Frames::new(dir.dial().expect("a keeper"));
+    let mut later = Frames::new(dir.connect().expect("a keeper"));
     let welcome = later.hello_as(HOLDER, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
     assert!(matches!(welcome, KeeperMessage::Welcome { .. }), "{welcome:?}");
     let mut viewer = dial(&dir, Role::Viewer);
@@ -170,7 +170,7 @@ fn a_newer_version_is_refused_and_the_connection_stays_open() {
     let install = Install::new();
     let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     wait_started(&mut peers[0]);
-    let mut newer = Frames::new(dir.dial().expect("a keeper"));
+    let mut newer = Frames::new(dir.connect().expect("a keeper"));
     newer.send(&KeeperRequest::Hello { version: VERSION + 1, role: Role::Viewer, holder: None }, &[]);
     hear(&mut newer, |tell| matches!(tell, KeeperMessage::Refused { .. }).then_some(()));
     let welcome = newer.hello(Role::Viewer, WAIT_LIMIT).expect("an answer");
@@ -189,7 +189,7 @@ fn the_status_names_the_epoch_and_the_reason_of_the_stop() {
     let (dir, mut peers) = warm.launch(&[&actor, "ignore-all", "sleep"], &[HOLDER]);
     wait_started(&mut peers[0]);
     wait_written(&mut peers[0], "ready ignore-all\n");
-    let mut holder = Frames::new(dir.dial().expect("a keeper"));
+    let mut holder = Frames::new(dir.connect().expect("a keeper"));
     let welcome =
         holder.hello_as(Role::Holder { epoch: 5 }, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
     assert!(matches!(welcome, KeeperMessage::Welcome { .. }), "{welcome:?}");

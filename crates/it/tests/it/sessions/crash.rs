@@ -104,7 +104,7 @@ fn the_next_daemon_reads_a_turn_that_ended_without_a_daemon() {
     fixture.kill();
     fixture.release("go");
     let dir = RunDir::open(&fixture.run_path(&run)).expect("a run");
-    eventually("the end of its keeper", || (!dir.kept().expect("a lock")).then_some(()));
+    eventually("the end of its keeper", || (!dir.has_keeper().expect("a lock")).then_some(()));
     fixture.start_daemon();
     let turn = fixture.end_of(KEY, &first["turnId"]);
     assert_eq!(answer_of(&turn)["prompt"], "!say here\n!await go");

@@ -1,9 +1,9 @@
-//! The first moments of a keeper, in the order that must hold: lock, ticket, fork, note, gate. Whatever the
-//! command does not need before it executes is made while it does.
+//! The start of a keeper, in the required order: lock, ticket, fork, note, gate. Everything that the command does not
+//! need before it executes is made while it does.
 
-use super::door::listen;
-use super::outlet::Outlet;
+use super::accept::listen;
 use super::peers::Peer;
+use super::stdout::OutputCopier;
 use super::{Keeper, RootState};
 use crate::frames::Frames;
 use crate::journal::Journal;
@@ -32,10 +32,10 @@ const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 /// Time limit for a caller to pass its standard input. It does so at once, so this is for one that was stopped.
 const STDIN_LIMIT: Duration = Duration::from_secs(30);
 
-/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told. What this needs
-/// of the stack is not to stay with the keeper for its whole life, so it is never part of another function.
+/// Makes a keeper whose root executes; `None` if that failed, and then the callers know why. Never inlined: its stack
+/// space must not stay with the keeper for its whole life.
 #[inline(never)]
-pub(super) fn begin(
+pub(super) fn start(
     alone: &Alone,
     nursery: &NurseryId,
     launch: &Launch,
@@ -52,7 +52,7 @@ pub(super) fn begin(
     let signals = Signals::take(&taken)?;
     let dir = RunDir::open(Path::new(&launch.directory))?;
     let Some(lock) = dir.lock()? else {
-        refuse(&mut first, format!("run {} has a keeper already", dir.id()));
+        refuse(&mut first, format!("run {} already has a keeper", dir.id()));
         return Ok(None);
     };
     pause::point("keeper-locked");
@@ -75,7 +75,7 @@ pub(super) fn begin(
         Err(why) => {
             let (error, code) = match why {
                 NoRoot::Command(error) => (error, None),
-                // Whatever failed here is not the command's fault, which has not even been looked for.
+                // The command is not at fault: it was not even looked up.
                 NoRoot::System(error) => {
                     (SpawnError { detail: error.to_string(), not_found: false }, Some(125))
                 }
@@ -83,22 +83,23 @@ pub(super) fn begin(
             let mut ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
             ending.termination.exit_code = code.or(ending.termination.exit_code);
             dir.write_ending(&ending, None)?;
-            tell_all(
+            send_all(
                 &mut first,
                 &[KeeperMessage::NotStarted { error }, KeeperMessage::Ended { ending: Box::new(ending) }],
             );
             return Ok(None);
         }
     };
-    // The root has its own ends. A terminal that we still held would not hang up when the root closes it.
+    // The root has its own ends. A terminal that we still held open would not hang up when the root closes it.
     let ours = gated.stdio.into_ours();
-    // The command may check at once whether a keeper is above it.
+    // The command may check at once that a keeper is its parent.
     program::set_name(c"tenure-keeper");
     let (root, report) = gated.root.release()?;
     pause::point("keeper-released");
-    // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
+    // A new session costs a scheduler turn on a busy machine, so the command does not wait for it.
     fork::new_session()?;
-    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.lasting_output(), ticket.options.keep))?;
+    let (output, stdin) =
+        OutputCopier::connect(ours, Writer::create(&dir.stable_output_path(), ticket.options.keep))?;
     let mut keeper = Box::new(Keeper {
         watch: Watch::new(ticket.options.clone()),
         note: gated.note,
@@ -109,46 +110,46 @@ pub(super) fn begin(
         enclosure: gated.enclosure,
         mark: lease_mark(&ticket.lease_id).into(),
         start: Some((gated.plan, report)),
-        outlet,
-        inlet,
+        output,
+        stdin,
         peers: first
             .into_iter()
             .zip(&launch.roles)
             .map(|(one, &role)| Peer::first(one, role).of(&ticket.owner_instance_id))
             .collect(),
         listener: listen(&dir),
-        door_opens_at: None,
+        accept_again_at: None,
         check_directory_at: None,
         signals,
-        hunt: None,
-        known: Vec::new(),
+        stop_rounds: None,
+        seen_members: Vec::new(),
         journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
-        unsure: false,
+        may_have_unlisted: false,
         draining: None,
         unrecorded: false,
         dir,
         ticket,
     });
-    launch.roles.iter().for_each(|&role| keeper.take_in(role));
+    launch.roles.iter().for_each(|&role| keeper.owner_connected(role));
     Ok(Some(keeper))
 }
 
-/// There will be no run, and whoever asked is told why.
+/// Tells the callers that there will be no run, and why.
 fn refuse(first: &mut [Frames], why: String) {
-    tell_all(first, &[KeeperMessage::Refused { why }]);
+    send_all(first, &[KeeperMessage::Refused { why }]);
 }
 
-/// The last words of a keeper without a run.
-fn tell_all(first: &mut [Frames], tells: &[KeeperMessage]) {
+/// Sends the last messages of a keeper without a run.
+fn send_all(first: &mut [Frames], messages: &[KeeperMessage]) {
     for one in first {
-        tells.iter().for_each(|tell| one.send(tell, &[]));
-        // One that does not listen has gone, or will see the connection end.
+        messages.iter().for_each(|message| one.send(message, &[]));
+        // A caller that does not read is gone, or will see the connection end.
         let _ = one.send_all(REFUSAL_LIMIT);
     }
 }
 
-/// A root that is noted and waits at its gate.
+/// A root that is recorded in the note and waits at its gate.
 struct GatedRoot {
     plan: Plan,
     root: Gated,
@@ -157,20 +158,20 @@ struct GatedRoot {
     stdio: Stdio,
 }
 
-/// Waits for the caller's standard input, where the command is to read that.
+/// Waits for the caller's standard input, if the command reads that.
 fn passed_stdin(launch: &Launch, first: &mut [Frames]) -> io::Result<Option<PassedInput>> {
     if !launch.passes_stdin {
         return Ok(None);
     }
     let caller = launch.roles.iter().zip(first).find(|(role, _)| matches!(role, Role::Caller));
-    let (_, caller) = caller.ok_or_else(|| io::Error::other("nobody is there to pass a standard input"))?;
+    let (_, caller) = caller.ok_or_else(|| io::Error::other("no caller can pass its standard input"))?;
     caller
         .take_stdin(STDIN_LIMIT)
         .map(Some)
-        .map_err(|broken| io::Error::other(format!("the caller's standard input did not come: {broken}")))
+        .map_err(|error| io::Error::other(format!("the caller did not pass its standard input: {error}")))
 }
 
-/// Forks the root and notes it. The lock makes the run this keeper's alone.
+/// Forks the root and writes the note. The lock makes this keeper the run's only one.
 fn fork_root(
     alone: &Alone,
     nursery: &NurseryId,
@@ -178,7 +179,7 @@ fn fork_root(
     input: Option<PassedInput>,
     (ticket, lock): (&Ticket, &Lock),
 ) -> Result<GatedRoot, NoRoot> {
-    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch's body is not understood");
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch message is malformed");
     let words = wire::unpack(&body, launch.argc).filter(|(_, argv, _)| !argv.is_empty());
     let (cwd, argv, env) = words.ok_or_else(malformed)?;
     drop(body); // an idle keeper holds no environment
@@ -207,7 +208,7 @@ fn fork_root(
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
         root.abandon();
-        // Nobody has ever been in it but the root.
+        // It held no process but the root.
         let _ = enclosure.as_ref().map(Enclosure::remove);
         let path = Path::new(&launch.directory).join("keeper");
         return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())).into());
@@ -216,8 +217,8 @@ fn fork_root(
     Ok(GatedRoot { plan, root, enclosure, note, stdio })
 }
 
-/// Starts the root in an enclosure, or without one: that one can be used is known when a start in it worked. A run
-/// that is to be bounded by it is not started without it.
+/// Starts the root in an enclosure, or without one. Only a start shows that an enclosure is usable. A run with
+/// resource limits is not started without it.
 fn start_root(
     alone: &Alone,
     launch: &Launch,

@@ -1,8 +1,9 @@
-//! Declared daemons (`--on-escape allow`): what escaped becomes a run of its own, with a directory, a lease and a
-//! ticket, kept by the same keeper. The first process of them is its root; when that ends, so do the others.
+//! Declared daemons (`--on-escape allow`): the escapees become a run of their own, the heir, with a directory, a
+//! lease and a ticket, kept by the same keeper. The first of them is its root; when the root exits, the others are
+//! stopped.
 
-use super::door::listen;
-use super::inlet::Inlet;
+use super::accept::listen;
+use super::stdin::StdinQueue;
 use super::{Keeper, RootState};
 use crate::journal::Journal;
 use crate::rundir::RunDir;
@@ -14,14 +15,14 @@ use tenure_core::limits::Limits;
 use tenure_core::record::{self, Ending, KeeperNote, RECORD_BYTES, Ticket, cut_words};
 use tenure_core::redact;
 use tenure_core::spec::{OnEscape, Orphan, RunOptions};
-use tenure_core::watch::{Seen, Watch, Whom};
+use tenure_core::watch::{Sighting, StopScope, Watch};
 use tenure_os::clock;
 use tenure_os::lock::Lock;
 use tenure_os::root::Root;
 use tenure_os::socket::Listener;
 use tenure_output::Writer;
 
-/// The run that takes over.
+/// The run that takes over the escapees.
 pub(super) struct Heir {
     dir: RunDir,
     ticket: Ticket,
@@ -30,7 +31,7 @@ pub(super) struct Heir {
     log: Writer,
     root: Root,
     session: i32,
-    /// Open before anybody is told of this run; who comes early waits at the door.
+    /// Open before any client learns of this run; early clients wait in the backlog.
     listener: Option<Listener>,
 }
 
@@ -41,10 +42,10 @@ impl Heir {
 }
 
 impl Keeper {
-    /// Makes a run of what was allowed to escape; `None` if there is nothing like that. The old run names it
-    /// before it is made, so that whoever closes the one finds the other.
+    /// Makes a run of the escapees, if they may live on; `None` if there are none. The old run records the heir's id
+    /// before the heir exists, so a recovery of the old run finds the heir.
     pub(super) fn find_heir(&mut self) -> io::Result<Option<Heir>> {
-        if self.watch.whom() != Whom::Session {
+        if self.watch.scope() != StopScope::Session {
             return Ok(None);
         }
         let mut living = self.living().into_iter();
@@ -59,7 +60,7 @@ impl Keeper {
         let state = StateRoot::open(state).map_err(io::Error::other)?;
         let id = state_root::new_run_id()?;
         self.dir.name_heir(&id)?;
-        // Whoever takes the ending registers it; should nobody come to that, the next daemon finds it by this.
+        // The daemon that gets the ending registers the heir; if none does, the next daemon finds it by this mark.
         state.mark_unregistered(&id)?;
         let dir = state.make_run(id)?;
         let note = KeeperNote {
@@ -71,30 +72,36 @@ impl Keeper {
             registry_id: self.ticket.registry_id.clone(),
             ..self.note.clone()
         };
-        match self.furnish(&dir, &command, &note) {
+        match self.write_records(&dir, &command, &note) {
             Ok((ticket, lock)) => {
-                let log = Writer::create(&dir.lasting_output(), ticket.options.keep);
+                let log = Writer::create(&dir.stable_output_path(), ticket.options.keep);
                 let listener = listen(&dir);
                 Ok(Some(Heir { dir, ticket, note, lock, log, root, session, listener }))
             }
             Err(error) => {
-                unmake(&dir, &error);
+                discard_heir(&dir, &error);
                 Err(error)
             }
         }
     }
 
-    /// Gives the heir its records, in the order that must hold.
-    fn furnish(&self, dir: &RunDir, command: &[String], note: &KeeperNote) -> io::Result<(Ticket, Lock)> {
-        let ticket = self.heirs_ticket(dir, command)?;
+    /// Writes the heir's records in the required order.
+    fn write_records(
+        &self,
+        dir: &RunDir,
+        command: &[String],
+        note: &KeeperNote,
+    ) -> io::Result<(Ticket, Lock)> {
+        let ticket = self.heir_ticket(dir, command)?;
         dir.write_ticket(&ticket)?;
         let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
         lock.write(&record::encode(note))?;
         Ok((ticket, lock))
     }
 
-    /// A daemon has no limits and no owner to lose; when its first process ends, so does the rest.
-    fn heirs_ticket(&self, dir: &RunDir, command: &[String]) -> io::Result<Ticket> {
+    /// Makes the heir's ticket. A declared daemon has no limits and no owner to lose; when its root exits, the rest
+    /// is stopped.
+    fn heir_ticket(&self, dir: &RunDir, command: &[String]) -> io::Result<Ticket> {
         let Limits { grace, give_up, .. } = self.ticket.options.limits;
         let words: Vec<Vec<u8>> = command.iter().map(|word| word.clone().into_bytes()).collect();
         Ok(Ticket {
@@ -117,26 +124,26 @@ impl Keeper {
         })
     }
 
-    /// Goes on as the keeper of the heir.
-    pub(super) fn turn_into(self, heir: Heir) -> Keeper {
+    /// Becomes the keeper of the heir.
+    pub(super) fn become_keeper_of(self, heir: Heir) -> Keeper {
         let Heir { dir, ticket, note, lock, log, root, session, listener } = heir;
         let mut next = Keeper {
             watch: Watch::new(ticket.options.clone()),
             epoch: ticket.lease_epoch,
             root: RootState::Alive(root),
             session,
-            outlet: self.outlet.go_on(log),
-            inlet: Inlet::closed(),
+            output: self.output.with_log(log),
+            stdin: StdinQueue::closed(),
             peers: Vec::new(),
             listener,
-            door_opens_at: None,
+            accept_again_at: None,
             check_directory_at: None,
             ending_space: dir.reserve_ending().ok(),
             start: None,
-            hunt: None,
-            known: Vec::new(),
+            stop_rounds: None,
+            seen_members: Vec::new(),
             journal: Journal::default(),
-            unsure: false,
+            may_have_unlisted: false,
             draining: None,
             unrecorded: self.unrecorded,
             signals: self.signals,
@@ -148,17 +155,17 @@ impl Keeper {
             dir,
         };
         next.note_start();
-        next.see(Seen::Started);
-        // It may have ended while it was handed over.
-        next.mind_children();
+        next.see(Sighting::Started);
+        // It may have exited during the handover.
+        next.check_children();
         next
     }
 }
 
-/// A run that could not be made is not left as one that is about to start.
-fn unmake(dir: &RunDir, error: &io::Error) {
-    let why = format!("what escaped could not be taken over: {error}");
-    // A disk that took no record takes no ending either; then whoever looks finds no keeper.
+/// Closes an heir that could not be made; otherwise it would look like a run about to start.
+fn discard_heir(dir: &RunDir, error: &io::Error) {
+    let why = format!("the escaped processes could not be taken over: {error}");
+    // If this write fails too, recovery finds that the run has no keeper.
     let _ = dir.write_ending(&Ending::never_started(dir.id().clone(), why, clock::unix_ms()), None);
     dir.discard_unticketed();
 }

@@ -1,18 +1,19 @@
-//! Following a held run's output: the keeper hints how far it grew, whoever follows reads the files.
+//! Follows a held run's output: the keeper reports growth, the follower reads the files.
 
 use crate::run_handle::{RunHandle, Status};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Somebody who wants to know when the output grows. The keeper tells only while there is one.
-pub struct Follower {
+/// A client that waits for output. The keeper reports growth only while there is one.
+pub struct OutputFollower {
     held: Arc<RunHandle>,
     status: watch::Receiver<Status>,
-    /// The hint that was acted on last: files that do not follow it are not read in circles.
+    /// The report that was acted on last. Without it, files that end before the reported size would be read in a
+    /// loop.
     acted_on: u64,
 }
 
-impl Follower {
+impl OutputFollower {
     /// Follows a run's output.
     pub fn new(held: Arc<RunHandle>) -> Self {
         held.follow();
@@ -20,22 +21,22 @@ impl Follower {
         Self { held, status, acted_on: 0 }
     }
 
-    /// Whether there will be no more.
+    /// Returns true if there will be no more output.
     pub fn is_over(&self) -> bool {
         self.status.borrow().is_over()
     }
 
-    /// Waits until the output has grown beyond this, or there will be no more.
+    /// Waits until the output has grown beyond this offset, or there will be no more.
     pub async fn grown_beyond(&mut self, at: u64) {
         let beyond = at.max(self.acted_on);
-        // The sender lives in what we hold.
+        // The sender lives in `held`.
         if let Ok(status) = self.status.wait_for(|status| status.grown > beyond || status.is_over()).await {
             self.acted_on = status.grown;
         }
     }
 }
 
-impl Drop for Follower {
+impl Drop for OutputFollower {
     fn drop(&mut self) {
         self.held.unfollow();
     }
@@ -59,15 +60,15 @@ mod tests {
         RunHandle::new(ticket, hold, PathBuf::from("/nowhere"), Status::default())
     }
 
-    /// Whether a follower whose files end at `at` has something to do now.
-    async fn acts(follower: &mut Follower, at: u64) -> bool {
+    /// Returns true if a follower whose files end at `at` has something to do now.
+    async fn acts(follower: &mut OutputFollower, at: u64) -> bool {
         timeout(Duration::ZERO, follower.grown_beyond(at)).await.is_ok()
     }
 
     #[tokio::test]
-    async fn a_hint_that_the_files_do_not_follow_is_acted_on_once() {
+    async fn a_report_beyond_the_files_is_acted_on_once() {
         let (run, _orders) = held();
-        let mut follower = Follower::new(Arc::clone(&run));
+        let mut follower = OutputFollower::new(Arc::clone(&run));
         assert!(!acts(&mut follower, 0).await, "nothing was hinted");
         run.grew(10);
         assert!(acts(&mut follower, 5).await);
@@ -79,9 +80,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_keeper_is_asked_by_the_first_follower_and_let_off_by_the_last() {
+    async fn the_first_follower_starts_the_reports_and_the_last_stops_them() {
         let (run, mut orders) = held();
-        let (first, second) = (Follower::new(Arc::clone(&run)), Follower::new(run));
+        let (first, second) = (OutputFollower::new(Arc::clone(&run)), OutputFollower::new(run));
         drop(first);
         assert!(matches!(orders.try_recv(), Ok(KeeperRequest::Follow)) && orders.try_recv().is_err());
         drop(second);

@@ -1,4 +1,4 @@
-//! What a run's terminal shows, followed from its output.
+//! The screen of a run's terminal, computed from its output.
 
 use crate::refusal::Refusal;
 use std::path::Path;
@@ -6,15 +6,18 @@ use tenure_core::spec::Size;
 use tenure_output::screen::Screen;
 use tenure_store::RunRow;
 
-/// The terminal of a run as it stands.
+/// Returns the screen of a run as it is now.
 pub async fn screen_of(row: &RunRow) -> Result<Screen, Refusal> {
     let size = row.ticket.options.pty_size.ok_or_else(|| {
-        Refusal::wrong_state(format!("run {} has no terminal: it is on pipes", row.ticket.run_id))
+        Refusal::wrong_state(format!(
+            "run {} has no terminal: it was started without --pty",
+            row.ticket.run_id
+        ))
     })?;
     Ok(screen_at(Path::new(&row.directory), size, Screen::advance).await?.0)
 }
 
-/// The terminal whose run has this directory, after `follow` has brought it up to date.
+/// Returns the screen of the run in this directory, after `follow` has brought it up to date.
 pub(crate) async fn screen_at<T: Send + 'static>(
     directory: &Path,
     size: Size,
@@ -26,7 +29,7 @@ pub(crate) async fn screen_at<T: Send + 'static>(
         let came = follow(&mut screen)?;
         Ok::<_, tenure_output::Error>((screen, came))
     };
-    // A long log takes long to follow.
+    // Reading a long log takes long.
     match tokio::task::spawn_blocking(open).await {
         Ok(Ok(opened)) => Ok(opened),
         Ok(Err(error)) => Err(Refusal::internal(error)),

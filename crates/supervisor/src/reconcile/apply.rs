@@ -1,4 +1,4 @@
-//! Carrying a verdict out.
+//! Applies a verdict to a recorded run.
 
 use crate::exec_notice;
 use crate::lease;
@@ -21,16 +21,16 @@ use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
 use tenure_store::{Change, Count, RunRow};
 
-/// What came of a verdict.
+/// The result of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Its ending is recorded.
+    /// The run's ending is recorded.
     Ended(Box<Ending>),
-    /// This daemon holds it.
+    /// This daemon holds the run.
     Held,
-    /// It is another's to settle.
+    /// Another instance settles the run.
     NotOurs,
-    /// It is to be looked at again.
+    /// The run must be judged again.
     Unsettled,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-pub(super) async fn act(
+pub(super) async fn apply(
     supervisor: &Arc<Supervisor>,
     row: &RunRow,
     verdict: &Verdict,
@@ -79,7 +79,7 @@ pub(super) async fn act(
     }
 }
 
-/// Takes the run from its lost owner: first the owner's seat, so that it learns of it, then the run. Both are
+/// Takes the run from its lost owner: first the owner's seat, so that the owner learns of it, then the run. Both are
 /// committed before anything is done.
 async fn steal(supervisor: &Supervisor, row: &RunRow) -> Option<Hold> {
     let owner = &row.hold.instance;
@@ -100,7 +100,7 @@ async fn steal(supervisor: &Supervisor, row: &RunRow) -> Option<Hold> {
         Ok(hold) => {
             supervisor.events.notify_followers();
             if hold.is_some() {
-                exec_notice::go_on_without_caller(supervisor, &row.ticket.run_id).await;
+                exec_notice::move_to_background(supervisor, &row.ticket.run_id).await;
             }
             hold
         }
@@ -111,23 +111,24 @@ async fn steal(supervisor: &Supervisor, row: &RunRow) -> Option<Hold> {
     }
 }
 
-/// Takes a keeper on: nothing was lost.
+/// Resumes a run whose keeper answers: nothing was lost.
 async fn resume(supervisor: &Arc<Supervisor>, row: &RunRow, hold: Hold, link: Option<Link>) -> Outcome {
     let Ok(dir) = RunDir::open(Path::new(&row.directory)) else { return Outcome::Unsettled };
     let mut link = match link {
         Some(link) => link,
         None => {
-            match Link::dial(&dir, Role::Holder { epoch: hold.epoch }, Some(supervisor.as_holder())).await {
+            match Link::connect(&dir, Role::Holder { epoch: hold.epoch }, Some(supervisor.as_holder())).await
+            {
                 Ok(link) => link,
                 Err(error) => {
-                    tracing::warn!(run = %dir.id(), %error, "a keeper does not take us on");
+                    tracing::warn!(run = %dir.id(), %error, "a keeper does not accept us as its holder");
                     return Outcome::Unsettled;
                 }
             }
         }
     };
-    // The note is there before the command executes; whether it does, the keeper knows, and will tell. That it
-    // leaves was told once, to nobody, or came before this answer and was passed over.
+    // The note is written before the command executes, so only the keeper knows whether it executes. The keeper
+    // reports `exiting` once; we missed that, or dropped it while waiting for this response.
     let (state, cause) = match link.ask(&KeeperRequest::Status, &[]).await {
         Ok(KeeperMessage::Status { state, cause, .. }) => (state, cause),
         Ok(KeeperMessage::Ended { .. }) | Err(_) => return Outcome::Unsettled,
@@ -150,17 +151,17 @@ async fn resume(supervisor: &Arc<Supervisor>, row: &RunRow, hold: Hold, link: Op
     let cause = row.cause.or(cause);
     let status = Status { note, leaving_since_ms, cause, ..Status::default() };
     let run = RunHandle::new(row.ticket.clone(), hold, PathBuf::from(&row.directory), status);
-    supervisor.hold(run, link, supervisor.starts.admission.seat());
+    supervisor.hold(run, link, supervisor.starts.admission.add_existing());
     Outcome::Held
 }
 
-/// The row of a command that executed while nobody held it; whether it says so now.
+/// Records the start of a command that executed while no daemon held the run; returns true if the row has it now.
 async fn record_start(supervisor: &Supervisor, row: &RunRow, hold: &Hold, note: Option<&KeeperNote>) -> bool {
     let Some(note) = note.filter(|_| row.note.is_none()) else { return true };
     record(supervisor, row, hold, Change::Started(Box::new(note.clone()))).await
 }
 
-/// Records what happened to a run before it is held; whether the registry answered.
+/// Records a change of a run before it is held; returns true if the registry answered.
 async fn record(supervisor: &Supervisor, row: &RunRow, hold: &Hold, change: Change) -> bool {
     let run = row.ticket.run_id.clone();
     match supervisor.registry.record(run, hold.clone(), change, clock::unix_ms()).await {
@@ -171,20 +172,20 @@ async fn record(supervisor: &Supervisor, row: &RunRow, hold: &Hold, change: Chan
             true
         }
         Err(error) => {
-            tracing::error!(run = %row.ticket.run_id, %error, "the registry did not take a change");
+            tracing::error!(run = %row.ticket.run_id, %error, "a change could not be recorded");
             false
         }
     }
 }
 
-/// Ends whoever is left of a run that nobody keeps, and closes it.
+/// Kills the processes of a run without a keeper, and closes the run.
 async fn close(supervisor: &Arc<Supervisor>, row: &RunRow, hold: Hold, verdict: &Verdict) -> Outcome {
     let Some(how) = termination(verdict) else { return Outcome::Unsettled };
     let directory = row.directory.clone();
     let closed = match RunDir::open(Path::new(&directory)) {
         Ok(dir) => {
-            // Whoever made the directory died before the next step, or finds this instead of it.
-            if let Err(error) = dir.mend_ticket(&row.ticket) {
+            // The process that made the directory died before the next step, or will find this ticket.
+            if let Err(error) = dir.repair_ticket(&row.ticket) {
                 tracing::warn!(run = %row.ticket.run_id, %error, "a run's ticket could not be written");
             }
             let ticket = row.ticket.clone();
@@ -194,7 +195,7 @@ async fn close(supervisor: &Arc<Supervisor>, row: &RunRow, hold: Hold, verdict: 
             };
             tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
         }
-        // There is nothing to write to. If somebody removed it, members may be alive that nobody can list.
+        // There is no directory to write to. If it was removed, processes may be alive that cannot be listed.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let confirmed = row.note.is_none();
             let termination = Termination { confirmed, ..how };
@@ -225,12 +226,12 @@ async fn record_ending(
             return Outcome::Unsettled;
         }
     }
-    task::note_last_words(supervisor, &row.ticket, Path::new(&row.directory)).await;
+    task::note_last_output(supervisor, &row.ticket, Path::new(&row.directory)).await;
     let journal = journal_in(Path::new(&row.directory));
     let changes = vec![Change::Noted(journal), Change::Ended(Box::new(ending.clone()))];
     let run = row.ticket.run_id.clone();
     match supervisor.registry.record_all(run.clone(), hold, changes, clock::unix_ms()).await {
-        // Another ending stands, or the lease is another's.
+        // Another ending is recorded, or another instance holds the lease.
         Ok(false) => match supervisor.registry.run(run).await {
             Ok(Some(RunRow { ending: Some(ending), .. })) => Outcome::Ended(Box::new(ending)),
             Ok(_) => Outcome::NotOurs,
@@ -238,14 +239,14 @@ async fn record_ending(
         },
         Ok(true) => {
             if orphan {
-                // A crash between the two loses a count, never an ending.
+                // A crash here loses a count, never an ending.
                 let _ = supervisor.registry.count(supervisor.instance.clone(), Count::Orphan).await;
             }
             supervisor.events.notify_followers();
             for heir in &ending.handed_over_to {
-                // Beside the run that it came from, in whosever state root that is.
+                // The heir's directory is beside the run's, in any state root.
                 let directory = Path::new(&row.directory).with_file_name(heir.as_str());
-                register_existing::adopt_unregistered(supervisor, &directory).await;
+                register_existing::register(supervisor, &directory).await;
             }
             Outcome::Ended(Box::new(ending))
         }
@@ -256,7 +257,7 @@ async fn record_ending(
     }
 }
 
-/// How a run ended that is closed by this verdict.
+/// Returns the termination of a run that this verdict closes.
 fn termination(verdict: &Verdict) -> Option<Termination> {
     Some(match verdict.reason()? {
         Reason::SpawnError => Termination::never_started(verdict.detail()),

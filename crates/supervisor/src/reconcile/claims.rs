@@ -1,13 +1,13 @@
-//! Claims on runs: the right to start or judge a run, and the right to watch it, each held by at most one task of
-//! this daemon. Without the first, a run whose row is written and whose directory is not would look like one that
-//! was never started.
+//! Claims on runs: the right to start or judge a run, and the right to retry until it is settled. At most one task of
+//! this daemon has each. Without the first, a run that has a row but no directory yet would look like one that was
+//! never started.
 
 use crate::sync::lock;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use tenure_core::ids::RunId;
 
-/// The runs that somebody works on.
+/// The claimed runs.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(Arc<Mutex<HashSet<RunId>>>);
 
@@ -18,7 +18,7 @@ pub(crate) struct Claim {
 }
 
 impl Claims {
-    /// Claims a run; `None` if somebody else has claimed it.
+    /// Claims a run; `None` if another task has it.
     pub(crate) fn claim(&self, run: &RunId) -> Option<Claim> {
         let first = lock(&self.0).insert(run.clone());
         first.then(|| Claim { claimed: Arc::clone(&self.0), run: run.clone() })

@@ -1,18 +1,18 @@
-//! One start at a time in each scope: a replacement waits for the one before it.
+//! Locks for scopes: one start at a time in each, so a replacement waits for the start before it.
 
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
-/// Whose turn it is in each scope.
+/// The lock of each scope.
 #[derive(Debug, Default)]
-pub struct Scopes {
+pub struct ScopeLocks {
     turns: Mutex<HashMap<String, Weak<Turn<()>>>>,
 }
 
-impl Scopes {
-    /// Waits for one's turn in a scope, in the order of asking.
+impl ScopeLocks {
+    /// Locks a scope, in the order of the calls.
     pub async fn turn(&self, scope: &str) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = lock(&self.turns);

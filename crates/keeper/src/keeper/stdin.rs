@@ -1,4 +1,4 @@
-//! The command's input. Offsets are absolute: a repeat is ignored, a gap is refused, what waits is bounded.
+//! The command's stdin. Offsets are absolute: a repeat is ignored, a gap is refused, and the queue is bounded.
 
 use super::Keeper;
 use std::collections::VecDeque;
@@ -6,22 +6,22 @@ use std::rc::Rc;
 use tenure_core::defaults::STDIN_QUEUE;
 use tenure_core::spec::Size;
 use tenure_core::wire::KeeperMessage;
-use tenure_os::poll::{Awaited, Waitable};
+use tenure_os::poll::{Pollable, Waitable};
 use tenure_os::pty::Pty;
 use tenure_os::stdio::{Put, Sink};
 use tenure_os::tree::InputEnd;
 
-/// Where input goes and what waits to go there.
-pub(super) struct Inlet {
+/// The command's stdin and the bytes queued for it.
+pub(super) struct StdinQueue {
     end: End,
     waiting: VecDeque<u8>,
     /// The absolute offset of the next byte that may come.
     next: u64,
-    /// How many bytes ever came, keys and typed ends of input included.
+    /// The number of bytes received, including keys and the keys that end a terminal's input.
     count: u64,
-    /// Whether the input ends after what waits.
+    /// True if the input ends after the queued bytes.
     eof: bool,
-    /// Whether the last byte that came is in the middle of a line.
+    /// True if the last byte is in the middle of a line.
     within_line: bool,
 }
 
@@ -31,7 +31,7 @@ enum End {
     Closed,
 }
 
-impl Inlet {
+impl StdinQueue {
     pub(super) fn pipe(sink: Option<Sink>) -> Self {
         Self::new(sink.map_or(End::Closed, End::Pipe))
     }
@@ -69,8 +69,8 @@ impl Inlet {
         self.next
     }
 
-    /// How far the command's side has taken it. Keys and typed ends of input wait too, but have no offset: while they
-    /// do, this is less than it could be.
+    /// Returns the offset up to which the command has taken its stdin. Queued keys have no offset, so while there are
+    /// some this is a lower bound.
     pub(super) fn written(&self) -> u64 {
         self.next.saturating_sub(self.waiting.len() as u64)
     }
@@ -79,8 +79,8 @@ impl Inlet {
         matches!(self.end, End::Pty(_))
     }
 
-    /// As the run's processes see it.
-    pub(super) fn as_seen(&self) -> Option<InputEnd<'_>> {
+    /// Returns the input's end that the run's processes hold open.
+    pub(super) fn input_end(&self) -> Option<InputEnd<'_>> {
         match &self.end {
             End::Pipe(sink) => Some(InputEnd::Pipe(sink)),
             End::Pty(pty) => Some(InputEnd::Pty(pty)),
@@ -95,7 +95,7 @@ impl Inlet {
         }
     }
 
-    /// Takes input that begins at `offset`; the error says why not.
+    /// Queues input that begins at `offset`; the error says why it was refused.
     fn take(&mut self, offset: u64, bytes: &[u8], eof: bool) -> Result<(), String> {
         if offset > self.next {
             return Err(format!("input at offset {offset} leaves a gap: the next byte is {}", self.next));
@@ -113,7 +113,7 @@ impl Inlet {
         Ok(())
     }
 
-    /// Lets bytes wait for the command; the error says why not.
+    /// Queues bytes for the command; the error says why they were refused.
     fn queue(&mut self, bytes: &[u8]) -> Result<(), String> {
         if !self.is_open() {
             return Err("the run's input is closed: nothing more can be written to it".to_owned());
@@ -132,7 +132,7 @@ impl Inlet {
         Ok(())
     }
 
-    /// A terminal's end of input is typed, and more may follow.
+    /// Ends the input. A terminal's end of input is a key, and more may follow.
     fn end_input(&mut self) {
         match &self.end {
             End::Pty(pty) => {
@@ -145,7 +145,7 @@ impl Inlet {
         }
     }
 
-    /// Writes what fits; `false` once the command will not read any more.
+    /// Writes as much as fits; returns false once the command reads no more.
     fn write(&mut self) -> bool {
         while !self.waiting.is_empty() {
             let (bytes, _) = self.waiting.as_slices();
@@ -173,48 +173,48 @@ impl Inlet {
 }
 
 impl Keeper {
-    /// Input from one peer.
+    /// Handles stdin from a peer.
     pub(super) fn take_input(&mut self, at: usize, offset: u64, bytes: &[u8], eof: bool) {
-        if self.another_types(at) {
-            let why = "a foreground caller types to this run".to_owned();
-            return self.peers[at].tell(&KeeperMessage::StdinRefused { why });
+        if self.other_caller_types(at) {
+            let why = "a foreground caller writes to this run's stdin".to_owned();
+            return self.peers[at].send(&KeeperMessage::StdinRefused { why });
         }
-        match self.inlet.take(offset, bytes, eof) {
+        match self.stdin.take(offset, bytes, eof) {
             Ok(()) => {
                 self.peers[at].types = true;
                 self.write_input();
             }
-            Err(why) => self.peers[at].tell(&KeeperMessage::StdinRefused { why }),
+            Err(why) => self.peers[at].send(&KeeperMessage::StdinRefused { why }),
         }
     }
 
-    /// Keys from one peer. At a terminal anybody may type, as at a keyboard; a pipe is a foreground caller's alone.
+    /// Handles keys from a peer. Every client may type at a terminal; a pipe belongs to its foreground caller alone.
     pub(super) fn take_keys(&mut self, at: usize, bytes: &[u8]) {
-        if !self.inlet.is_pty() && self.another_types(at) {
-            let why = "a foreground caller types to this run".to_owned();
-            return self.peers[at].tell(&KeeperMessage::StdinRefused { why });
+        if !self.stdin.is_pty() && self.other_caller_types(at) {
+            let why = "a foreground caller writes to this run's stdin".to_owned();
+            return self.peers[at].send(&KeeperMessage::StdinRefused { why });
         }
-        match self.inlet.queue(bytes) {
+        match self.stdin.queue(bytes) {
             Ok(()) => {
                 self.peers[at].keys = true;
-                self.peers[at].tell(&KeeperMessage::Typed { to: self.inlet.count });
+                self.peers[at].send(&KeeperMessage::Typed { to: self.stdin.count });
                 self.write_input();
             }
-            Err(why) => self.peers[at].tell(&KeeperMessage::StdinRefused { why }),
+            Err(why) => self.peers[at].send(&KeeperMessage::StdinRefused { why }),
         }
     }
 
-    /// Hands the command what it takes now, and tells those who typed how far it is.
+    /// Writes queued input to the command, and reports progress to the clients that sent it.
     pub(super) fn write_input(&mut self) {
-        let open = self.inlet.write();
+        let open = self.stdin.write();
         let taken = [
-            KeeperMessage::StdinTaken { to: self.inlet.written() },
-            KeeperMessage::KeysTaken { to: self.inlet.count - self.inlet.waiting.len() as u64 },
+            KeeperMessage::StdinTaken { to: self.stdin.written() },
+            KeeperMessage::KeysTaken { to: self.stdin.count - self.stdin.waiting.len() as u64 },
         ];
         for peer in &mut self.peers {
-            for (tell, wanted) in taken.iter().zip([peer.types, peer.keys]) {
+            for (message, wanted) in taken.iter().zip([peer.types, peer.keys]) {
                 if wanted {
-                    peer.tell(if open { tell } else { &KeeperMessage::StdinClosed });
+                    peer.send(if open { message } else { &KeeperMessage::StdinClosed });
                 }
             }
         }
@@ -226,64 +226,64 @@ mod tests {
     use super::*;
     use tenure_os::stdio::{Ours, Stdio};
 
-    /// An input whose command has gone already.
-    fn inlet() -> Inlet {
+    /// Makes a stdin whose command has exited.
+    fn stdin() -> StdinQueue {
         let Ours::Pipes { stdin, .. } = Stdio::pipes(true).expect("pipes").into_ours() else {
             unreachable!()
         };
-        Inlet::pipe(stdin)
+        StdinQueue::pipe(stdin)
     }
 
     #[test]
     fn a_repeat_is_ignored_and_an_overlap_gives_its_new_part() {
-        let mut inlet = inlet();
-        inlet.take(0, b"hello", false).unwrap();
-        inlet.take(0, b"hello", false).unwrap();
-        inlet.take(3, b"lo world", false).unwrap();
-        assert_eq!(inlet.waiting, b"hello world");
-        assert_eq!(inlet.next, 11);
+        let mut stdin = stdin();
+        stdin.take(0, b"hello", false).unwrap();
+        stdin.take(0, b"hello", false).unwrap();
+        stdin.take(3, b"lo world", false).unwrap();
+        assert_eq!(stdin.waiting, b"hello world");
+        assert_eq!(stdin.next, 11);
     }
 
     #[test]
     fn a_gap_is_refused_and_names_the_next_byte() {
-        let mut inlet = inlet();
-        inlet.take(0, b"abc", false).unwrap();
-        assert!(inlet.take(4, b"x", false).unwrap_err().contains("the next byte is 3"));
-        assert_eq!(inlet.next, 3);
+        let mut stdin = stdin();
+        stdin.take(0, b"abc", false).unwrap();
+        assert!(stdin.take(4, b"x", false).unwrap_err().contains("the next byte is 3"));
+        assert_eq!(stdin.next, 3);
     }
 
     #[test]
     fn keys_come_between_and_take_no_offset() {
-        let mut inlet = inlet();
-        inlet.take(0, b"abc", false).unwrap();
-        inlet.queue(b"keys").unwrap();
-        inlet.take(3, b"def", false).unwrap();
-        assert_eq!(inlet.waiting, b"abckeysdef");
-        assert_eq!((inlet.next, inlet.count), (6, 10));
-        assert!(inlet.written() <= 6, "never more than was sent");
+        let mut stdin = stdin();
+        stdin.take(0, b"abc", false).unwrap();
+        stdin.queue(b"keys").unwrap();
+        stdin.take(3, b"def", false).unwrap();
+        assert_eq!(stdin.waiting, b"abckeysdef");
+        assert_eq!((stdin.next, stdin.count), (6, 10));
+        assert!(stdin.written() <= 6, "never more than was sent");
     }
 
     #[test]
-    fn what_waits_is_bounded() {
-        let mut inlet = inlet();
+    fn the_queue_is_bounded() {
+        let mut stdin = stdin();
         let most = usize::try_from(STDIN_QUEUE).unwrap();
-        inlet.take(0, &vec![0; most], false).unwrap();
-        assert!(inlet.take(STDIN_QUEUE, b"x", false).unwrap_err().contains("full"));
+        stdin.take(0, &vec![0; most], false).unwrap();
+        assert!(stdin.take(STDIN_QUEUE, b"x", false).unwrap_err().contains("full"));
     }
 
     #[test]
     fn nothing_comes_after_the_end_but_its_repeat() {
-        let mut inlet = inlet();
-        inlet.take(0, b"a", true).unwrap();
-        inlet.take(0, b"a", true).unwrap();
-        assert!(inlet.take(1, b"b", false).is_err());
+        let mut stdin = stdin();
+        stdin.take(0, b"a", true).unwrap();
+        stdin.take(0, b"a", true).unwrap();
+        assert!(stdin.take(1, b"b", false).is_err());
     }
 
     #[test]
-    fn a_command_that_closed_its_input_is_found_out_by_writing() {
-        let mut inlet = inlet();
-        inlet.take(0, b"a", false).unwrap();
-        assert!(!inlet.write());
-        assert!(!inlet.is_open());
+    fn a_write_shows_that_the_command_closed_its_input() {
+        let mut stdin = stdin();
+        stdin.take(0, b"a", false).unwrap();
+        assert!(!stdin.write());
+        assert!(!stdin.is_open());
     }
 }
