@@ -5,12 +5,12 @@ use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use tenure_core::output::{Keep, Stream};
 use tenure_output::Writer;
-use tenure_output::text::{Ask, LineIndex, Mark, head, page, unread};
+use tenure_output::text::{Ask, LineIndex, TextCursor, head, page, unread};
 
 const ALL: usize = usize::MAX;
 
 fn whole(dir: &Path) -> String {
-    unread(dir, Mark::default(), ALL, true).expect("it can be read").text
+    unread(dir, TextCursor::default(), ALL, true).expect("it can be read").text
 }
 
 fuzz_target!(|input: (Vec<(bool, Vec<u8>)>, u8, u8)| {
@@ -18,7 +18,7 @@ fuzz_target!(|input: (Vec<(bool, Vec<u8>)>, u8, u8)| {
     let place = tempfile::tempdir().expect("a place");
     let dir = place.path().join("output");
     let mut writer = Writer::create(&dir, Keep::default());
-    let (mut mark, mut polled) = (Mark::default(), String::new());
+    let (mut mark, mut polled) = (TextCursor::default(), String::new());
     for (stdout, bytes) in &writes {
         let stream = if *stdout { Stream::Stdout } else { Stream::Stderr };
         writer.append(stream, bytes, 1);

@@ -55,7 +55,7 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
 use tenure_keeper::frames::{ConnectionError, Frames};
 use tenure_keeper::rundir::{RecordError, RunDir};
 use tenure_keeper::state_root::{self, StateRoot};
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 /// Time limit for a keeper's reply. A keeper does nothing that takes long, so this allows for a machine that swaps.
 const KEEPER_REPLY_LIMIT: Duration = Duration::from_secs(10);

@@ -134,7 +134,7 @@ fn problem_codes() -> String {
 
 /// The kinds of events.
 fn event_kinds() -> String {
-    let items = items("crates/store/src/tally.rs", "\n    kinds! {\n", "\n    }\n");
+    let items = items("crates/store/src/events.rs", "\n    kinds! {\n", "\n    }\n");
     table(["kind", "meaning"], items.iter().map(|it| [code(quoted(&it.line)), it.doc.clone()]))
 }
 

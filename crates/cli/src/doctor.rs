@@ -12,7 +12,7 @@ mod storage;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
-use tenure_os::{family, host};
+use tenure_os::{host, platform};
 use tenure_settings::{BadSettings, Settings};
 
 /// Severity of a finding.
@@ -71,7 +71,7 @@ impl Check {
 /// Runs all checks.
 pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Check> {
     let mut checks = boundary::checks(settings);
-    checks.extend(kernel::checks(family::here(), &host::kernel(), host::is_root()));
+    checks.extend(kernel::checks(platform::here(), &host::kernel(), host::is_root()));
     checks.extend(limits::checks());
     checks.extend(storage::checks(settings));
     checks.extend(daemon::checks(settings));

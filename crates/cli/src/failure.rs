@@ -1,7 +1,7 @@
 //! A command's error: one line for standard error, and the exit code.
 
 use std::fmt::Display;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 /// Error of a command.
 #[derive(Debug)]

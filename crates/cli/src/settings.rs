@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use tenure_keeper::state_root::StateRoot;
-use tenure_os::complaint::complain;
 use tenure_os::filesystem;
+use tenure_os::stderr::complain;
 use tenure_settings::{BadSettings, Settings};
 
 /// Loads the settings for commands that start something. Refuses mistakes.

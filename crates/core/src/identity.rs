@@ -54,7 +54,7 @@ pub enum Sighting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
     /// The process is the recorded one; this is the right to signal it.
-    Same(Held),
+    Same(SignalProof),
     /// The pid belongs to another process now.
     Other,
     /// The process is gone.
@@ -66,33 +66,33 @@ pub enum Evidence {
 /// The right to signal one process. Only [`judge`] makes it; it cannot be constructed:
 ///
 /// ```compile_fail,E0451
-/// use tenure_core::identity::{Held, Identity};
-/// fn forge(identity: Identity) -> Held {
-///     Held { identity }
+/// use tenure_core::identity::{SignalProof, Identity};
+/// fn forge(identity: Identity) -> SignalProof {
+///     SignalProof { identity }
 /// }
 /// ```
 ///
 /// Nor can it be deserialized:
 ///
 /// ```compile_fail,E0277
-/// use tenure_core::identity::Held;
-/// fn forge(text: &str) -> Held {
+/// use tenure_core::identity::SignalProof;
+/// fn forge(text: &str) -> SignalProof {
 ///     serde_json::from_str(text).unwrap()
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct SignalProof {
     identity: Identity,
 }
 
-impl Held {
+impl SignalProof {
     /// Returns the identity of the process that may be signalled.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for SignalProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pid {} started {}", self.identity.pid, self.identity.start_time)
     }
@@ -122,7 +122,7 @@ pub fn judge(recorded: &Identity, here: &Place, seen: &Sighting) -> Evidence {
                 (None, _) | (_, None) => true,
             };
             if *start_time == recorded.start_time && same_inode {
-                Evidence::Same(Held { identity: recorded.clone() })
+                Evidence::Same(SignalProof { identity: recorded.clone() })
             } else {
                 Evidence::Other
             }

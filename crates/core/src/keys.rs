@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     base: Base,
-    held: Held,
+    modifiers: Modifiers,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,9 +35,9 @@ enum Base {
     Keypad(char, char),
 }
 
-/// The modifiers that are held down.
+/// The modifiers that are modifiers down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-struct Held {
+struct Modifiers {
     shift: bool,
     alt: bool,
     ctrl: bool,
@@ -97,13 +97,13 @@ fn shift_hint(shift: bool) -> &'static str {
 
 /// Parses a key: a single character, a name, either of them after `C-`, `M-` and `S-` in any order, or `^x`.
 pub fn parse(text: &str) -> Result<Key, UnknownKey> {
-    let mut held = Held::default();
+    let mut modifiers = Modifiers::default();
     let mut rest = text;
     while let Some((modifier, after)) = modifier(rest) {
         match modifier {
-            Modifier::Ctrl => held.ctrl = true,
-            Modifier::Alt => held.alt = true,
-            Modifier::Shift => held.shift = true,
+            Modifier::Ctrl => modifiers.ctrl = true,
+            Modifier::Alt => modifiers.alt = true,
+            Modifier::Shift => modifiers.shift = true,
         }
         rest = after;
     }
@@ -112,14 +112,14 @@ pub fn parse(text: &str) -> Result<Key, UnknownKey> {
         Some(c) => Base::Char(c),
         None => match names::find(rest) {
             Some(("BTab", base)) => {
-                held.shift = true;
+                modifiers.shift = true;
                 base
             }
             Some((_, base)) => base,
             None => return Err(no_such()),
         },
     };
-    let key = Key { base, held };
+    let key = Key { base, modifiers };
     match key.refused() {
         None => Ok(key),
         Some(shift) => Err(UnknownKey::NoCode { text: text.to_owned(), shift }),
@@ -159,16 +159,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the bytes that the terminal sends for a key.
 pub fn encode(key: &Key, modes: Modes) -> Vec<u8> {
-    let Key { base, held } = *key;
-    let number = held.number();
+    let Key { base, modifiers } = *key;
+    let number = modifiers.number();
     match base {
-        Base::Char(c) => held.meta(&character(c, held)),
-        Base::Enter => held.meta(b"\r"),
-        Base::Tab if held.shift => held.meta(b"\x1b[Z"),
-        Base::Tab => held.meta(b"\t"),
-        Base::Escape => held.meta(b"\x1b"),
-        Base::Backspace if held.ctrl => held.meta(b"\x08"),
-        Base::Backspace => held.meta(b"\x7f"),
+        Base::Char(c) => modifiers.meta(&character(c, modifiers)),
+        Base::Enter => modifiers.meta(b"\r"),
+        Base::Tab if modifiers.shift => modifiers.meta(b"\x1b[Z"),
+        Base::Tab => modifiers.meta(b"\t"),
+        Base::Escape => modifiers.meta(b"\x1b"),
+        Base::Backspace if modifiers.ctrl => modifiers.meta(b"\x08"),
+        Base::Backspace => modifiers.meta(b"\x7f"),
         Base::Cursor(last) => match number {
             None if modes.application_cursor => format!("\x1bO{last}").into_bytes(),
             None => format!("\x1b[{last}").into_bytes(),
@@ -183,7 +183,7 @@ pub fn encode(key: &Key, modes: Modes) -> Vec<u8> {
             Some(number) => format!("\x1b[{first};{number}~").into_bytes(),
         },
         Base::Keypad(_, last) if modes.application_keypad => format!("\x1bO{last}").into_bytes(),
-        Base::Keypad(c, _) => held.meta(&[u8::try_from(c).unwrap_or(b'?')]),
+        Base::Keypad(c, _) => modifiers.meta(&[u8::try_from(c).unwrap_or(b'?')]),
     }
 }
 
@@ -230,8 +230,8 @@ impl Key {
     /// Returns `None` if the key has a code; else true if only its shift is to blame.
     fn refused(&self) -> Option<bool> {
         match self.base {
-            Base::Char(c) if self.held.ctrl => control(c).is_none().then_some(false),
-            Base::Char(c) if self.held.shift => shifted(c).is_none().then_some(true),
+            Base::Char(c) if self.modifiers.ctrl => control(c).is_none().then_some(false),
+            Base::Char(c) if self.modifiers.shift => shifted(c).is_none().then_some(true),
             Base::Char(_)
             | Base::Enter
             | Base::Tab
@@ -245,7 +245,7 @@ impl Key {
     }
 }
 
-impl Held {
+impl Modifiers {
     /// Returns xterm's number for the modifiers; `None` without any.
     fn number(self) -> Option<u8> {
         match u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl) {
@@ -254,17 +254,17 @@ impl Held {
         }
     }
 
-    /// Puts an escape before the bytes if Alt is held.
+    /// Puts an escape before the bytes if Alt is modifiers.
     fn meta(self, bytes: &[u8]) -> Vec<u8> {
         if self.alt { [b"\x1b", bytes].concat() } else { bytes.to_vec() }
     }
 }
 
-fn character(c: char, held: Held) -> Vec<u8> {
-    let made = match held {
-        Held { ctrl: true, .. } => control(c).map(char::from),
-        Held { shift: true, .. } => shifted(c),
-        Held { .. } => None,
+fn character(c: char, modifiers: Modifiers) -> Vec<u8> {
+    let made = match modifiers {
+        Modifiers { ctrl: true, .. } => control(c).map(char::from),
+        Modifiers { shift: true, .. } => shifted(c),
+        Modifiers { .. } => None,
     };
     made.unwrap_or(c).to_string().into_bytes()
 }

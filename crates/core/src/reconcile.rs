@@ -11,7 +11,7 @@ mod simulator;
 mod tests;
 mod verdict;
 
-use crate::identity::{Evidence, Held, Identity, Place};
+use crate::identity::{Evidence, Identity, Place, SignalProof};
 use crate::ids::InstanceId;
 use crate::lease::{Hold, Standing};
 use crate::spec::Orphan;
@@ -109,11 +109,11 @@ pub enum KeeperEvidence {
 /// The evidence about a nursery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NurseryEvidence {
-    /// The nursery is dead.
+    /// The nursery of the keeper's note is dead.
     LockFree,
-    /// The nursery is alive: it may be about to start the run, or to write the ending of a run whose keeper died.
+    /// The nursery of the keeper's note is alive: if the keeper is dead, it stops the tree and writes the ending.
     LockHeld,
-    /// No nursery can have anything to do with the run: without a keeper's note, none could write its ending.
+    /// There is no keeper's note, so no nursery can write the run's ending.
     Disclaims,
     /// The nursery's state is unknown.
     Unreadable(String),
@@ -123,7 +123,7 @@ pub enum NurseryEvidence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootEvidence {
     /// The process is the recorded one. A legacy record knows only a pid: then it is the process with that pid.
-    Same(Held),
+    Same(SignalProof),
     /// The pid belongs to another process.
     Other,
     /// The process is gone.

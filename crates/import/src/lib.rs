@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenure_agents::Agents;
 use tenure_agents::sessions::legacy_close::look;
 use tenure_core::api::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
-use tenure_core::session::legacy::{self, Finding, LegacyClaim, LegacyRecord, Seen};
+use tenure_core::session::legacy::{self, Finding, LegacyClaim, LegacyRecord, ObservedRoot};
 use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
 use tenure_os::clock;
 use tenure_os::file::{Dir, Regular};
@@ -114,7 +114,7 @@ impl Gathered {
             match record {
                 Ok(record) => {
                     let root = record.root.as_ref();
-                    let seen = root.map_or(Seen::Gone, |root| look(root.pid));
+                    let seen = root.map_or(ObservedRoot::Gone, |root| look(root.pid));
                     let finding = legacy::judge(root, &seen, wrapper_root);
                     let at = self.found.len();
                     self.found.push(Found { at, file: file.to_owned(), record, finding });

@@ -29,17 +29,17 @@ use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::watch::{LeftBehind, Sighting, Step, Usage, Watch};
 use tenure_core::wire::{self, KeeperMessage, Launch};
-use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
-use tenure_os::fork::{self, Alone};
-use tenure_os::kin::Kin;
+use tenure_os::fork::{self, SingleThread};
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest, Ready};
 use tenure_os::root::Root;
+use tenure_os::run_marks::RunMarks;
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Listener};
 use tenure_os::spawn::{Outcome, Plan, Report};
+use tenure_os::stderr::complain;
 use tenure_os::{clock, pause, reaper, tree};
 
 /// Maximum time for reaping before everything else gets its turn.
@@ -116,7 +116,7 @@ pub(crate) const EXIT_UNRECORDED: u8 = 65;
 
 /// Runs a keeper that was started instead of forked: the launch message says which run. Returns its exit code.
 pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
-    let (alone, message, conns) = fork::errand()?;
+    let (alone, message, conns) = fork::take_message()?;
     let decoded = wire::decode::<Launch>(&message).map_err(io::Error::other)?;
     let (launch, body, _) = decoded.ok_or_else(|| io::Error::other("the launch message is truncated"))?;
     let body = body.to_vec();
@@ -126,7 +126,7 @@ pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
 
 /// Runs a keeper; returns its exit code.
 pub(crate) fn main(
-    alone: &Alone,
+    alone: &SingleThread,
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
@@ -300,16 +300,16 @@ impl Keeper {
 
     /// Returns true if no process is left but the unreaped root.
     fn is_bare(&self) -> bool {
-        tree::is_bare(self.unreaped_child(), &self.kin())
+        tree::is_bare(self.unreaped_child(), &self.marks())
     }
 
     /// Returns the marks that identify the run's processes.
-    fn kin(&self) -> Kin<'_> {
+    fn marks(&self) -> RunMarks<'_> {
         let root = match &self.root {
             RootState::Alive(root) | RootState::Unreaped(root) => Some(root.identity()),
             RootState::Reaped => None,
         };
-        Kin {
+        RunMarks {
             enclosure: self.enclosure.as_ref(),
             root,
             mark: Some(&self.mark),

@@ -16,13 +16,13 @@ use std::time::Duration;
 use tenure_core::ending::Exit;
 use tenure_core::ids::NurseryId;
 use tenure_core::wire::{self, Connection, KeeperMessage, Launch};
-use tenure_os::complaint::complain;
 use tenure_os::file::Dir;
-use tenure_os::fork::{self, Alone, Errand};
+use tenure_os::fork::{self, ChildSpec, SingleThread};
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got, Passing};
+use tenure_os::stderr::complain;
 use tenure_os::{descriptors, enclosure, pause, process, program, reaper, tree};
 
 /// Time between two looks for orphans while there are any: not every death of theirs sends us a signal.
@@ -35,7 +35,7 @@ const GIVE_UP_RETRY: Duration = Duration::from_secs(1);
 const READ_AT_ONCE: usize = 16 << 10;
 
 struct Nursery {
-    alone: Alone,
+    alone: SingleThread,
     id: NurseryId,
     /// The directory of the nurseries' locks in the state root, held open.
     nurseries: Dir,
@@ -86,7 +86,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let client =
         Client { passing: Passing::from(conn), connection: Connection::default(), passed: VecDeque::new() };
     let mut nursery = Nursery {
-        alone: Alone::check()?,
+        alone: SingleThread::check()?,
         id: id.clone(),
         nurseries,
         signals,
@@ -205,9 +205,9 @@ impl Nursery {
         let forked = {
             let (alone, id, launch, body) = (&self.alone, &self.id, &launch, Cell::new(body));
             let words = [OsStr::new("keeper"), OsStr::new(id.as_str())];
-            let letter = &|| wire::encode(launch, &body.take());
-            let errand = Errand { words: &words, letter, conns: &conns, knows_environment: false };
-            alone.bear(&errand, |conns| keeper::main(alone, id, launch, body.take(), conns))
+            let message = &|| wire::encode(launch, &body.take());
+            let child = ChildSpec { words: &words, message, conns: &conns, inherits_environment: false };
+            alone.start_child(&child, |conns| keeper::main(alone, id, launch, body.take(), conns))
         };
         match forked {
             Ok(pid) => {

@@ -17,10 +17,10 @@ use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, Termination};
 use tenure_core::journal::{JournalEvent, Proof};
 use tenure_core::reconcile::closing::{self, Left, Round};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
-use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
-use tenure_os::kin::Kin;
 use tenure_os::process::Sent;
+use tenure_os::run_marks::RunMarks;
+use tenure_os::stderr::complain;
 use tenure_os::tree::Member;
 use tenure_os::{clock, process};
 
@@ -53,8 +53,8 @@ impl Records {
         }
     }
 
-    fn kin(&self) -> Kin<'_> {
-        Kin {
+    fn marks(&self) -> RunMarks<'_> {
+        RunMarks {
             enclosure: self.enclosure.as_ref(),
             root: self.note.as_ref().map(|note| &note.root),
             mark: self.mark.as_deref(),

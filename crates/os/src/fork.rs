@@ -5,15 +5,15 @@ pub use crate::folder::fork::*;
 use crate::socket::Conn;
 use std::ffi::OsStr;
 
-/// The errand of a child.
+/// The spec of a child.
 #[derive(Clone, Copy)]
-pub struct Errand<'a> {
+pub struct ChildSpec<'a> {
     /// The arguments with which this program is started again, where there is no fork.
     pub words: &'a [&'a OsStr],
-    /// The letter that the child then reads.
-    pub letter: &'a dyn Fn() -> Vec<u8>,
+    /// The message that the child then reads.
+    pub message: &'a dyn Fn() -> Vec<u8>,
     /// The connections of the child.
     pub conns: &'a [Conn],
     /// True if the child gets our environment, where there is no fork.
-    pub knows_environment: bool,
+    pub inherits_environment: bool,
 }

@@ -1,7 +1,7 @@
 //! The operating system's side of Tenure. Each module is one capability of the system, with its promise; the folder
 //! of the system implements it. All `unsafe` and every `cfg(target…)` of the product are in this crate.
 //!
-//! The only function that signals ([`process::Process::signal`]) takes a [`tenure_core::identity::Held`], which
+//! The only function that signals ([`process::Process::signal`]) takes a [`tenure_core::identity::SignalProof`], which
 //! only live evidence makes; the only one that signals a group ([`root::Root::signal_group`]) needs the unreaped
 //! root, which pins the group's number (I1).
 //!
@@ -14,27 +14,26 @@ compile_error!("Tenure runs on Linux, macOS and Windows");
 pub mod buffer;
 pub mod clock;
 pub mod command_line;
-pub mod complaint;
-pub mod emulator;
 pub mod exec_limits;
 pub mod executable;
-pub mod family;
 pub mod file;
-pub mod flow;
 pub mod fork;
 pub mod host;
-pub mod kin;
+pub mod io_result;
 pub mod lock;
 pub mod memory;
 mod paths;
 pub mod pause;
 pub mod place;
+pub mod platform;
 pub mod poll;
 pub mod process;
 pub mod random;
 pub mod reaper;
+pub mod run_marks;
 pub mod service;
 pub mod spawn;
+pub mod stderr;
 pub mod stdio;
 pub mod tree;
 

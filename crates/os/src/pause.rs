@@ -1,5 +1,6 @@
 //! Named pause points, for tests of crashes: a test names one in `TENURE_PAUSE`, the process that reaches it stops
-//! itself there, and the test kills or continues it. Release builds have none.
+//! itself there, and the test kills or continues it. Release builds have none. CONTRIBUTING.md has a table of all
+//! points, generated from the two lists in this file.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ fn wanted() -> Option<&'static str> {
     WANTED.get_or_init(|| std::env::var("TENURE_PAUSE").ok()).as_deref()
 }
 
-/// The pause points of the processes of one run, in the order in which the run passes them.
+/// The pause points of a run's own processes, in the order in which a run passes them.
 pub const POINTS: [&str; 13] = [
     "caller-before-launch",
     "nursery-before-fork",
@@ -34,7 +35,7 @@ pub const POINTS: [&str; 13] = [
     "keeper-after-ending",
 ];
 
-/// The pause points around the durable records of a state root and of a daemon.
+/// The pause points around the durable records of a state root (`instance-*`) and of a daemon.
 pub const DAEMON_POINTS: [&str; 24] = [
     "instance-drafted",
     "instance-written",

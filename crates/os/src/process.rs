@@ -3,7 +3,7 @@
 use crate::system;
 use std::io;
 use tenure_core::ending::ProcessNote;
-use tenure_core::identity::{Evidence, Held, Identity, Place, Sighting, judge};
+use tenure_core::identity::{Evidence, Identity, Place, Sighting, SignalProof, judge};
 use tenure_core::signal::Signal;
 
 /// An open process. Its pid may be reused once it is gone, but this value always means the same process.
@@ -60,7 +60,7 @@ impl Process {
 
     /// Signals this very process. The proof must be about it; this program and the first process of the system are
     /// refused.
-    pub fn signal(&self, held: &Held, signal: Signal) -> Sent {
+    pub fn signal(&self, held: &SignalProof, signal: Signal) -> Sent {
         let own = std::process::id().cast_signed();
         let theirs = held.identity();
         assert!(theirs == &self.identity, "the proof is about {held}, not about pid {}", self.identity.pid);
@@ -121,10 +121,10 @@ pub fn ancestors(pid: i32) -> Vec<i32> {
 
 /// Returns the same as [`ancestors`]; `None` if every read gave another result, so that one may have been missed.
 pub fn settled_ancestors(pid: i32) -> Option<Vec<i32>> {
-    const LOOKS: usize = 16;
+    const MAX_READS: usize = 16;
     let mut above = above(pid);
     // A process that loses its parent meanwhile gets another one, so this is repeated until nothing changes.
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_READS {
         let again = self::above(pid);
         if again == above {
             return Some(above);

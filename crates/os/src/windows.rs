@@ -9,7 +9,6 @@ mod clock;
 mod console;
 pub mod descriptors;
 mod desktop;
-mod emulator;
 pub mod enclosure;
 mod end;
 pub mod environment;
@@ -56,6 +55,7 @@ pub mod text;
 pub(crate) mod tree;
 mod typed;
 mod watch;
+mod wine;
 
 pub(crate) use again::*;
 #[cfg(feature = "async")]
@@ -63,7 +63,6 @@ pub(crate) use alarm::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
-pub use emulator::is_wine;
 pub(crate) use end::*;
 pub(crate) use event::*;
 pub(crate) use exec_limits::*;
@@ -78,6 +77,7 @@ pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
 pub(crate) use start::*;
+pub use wine::is_wine;
 
 use std::ffi::OsStr;
 use std::io;

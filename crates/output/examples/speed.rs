@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 use tenure_core::output::{Keep, Stream};
-use tenure_output::text::{Ask, LineIndex, Mark, last, page, unread};
+use tenure_output::text::{Ask, LineIndex, TextCursor, last, page, unread};
 use tenure_output::{Cleaner, Writer};
 
 const MIB: u32 = 256;
@@ -38,7 +38,7 @@ fn measure(name: &str, block: &[u8], dir: &Path) -> Result<(), tenure_output::Er
     for now in 0..times {
         writer.append(Stream::Stdout, block, now as u64);
     }
-    timed(name, "unread, all", || unread(dir, Mark::default(), 30_000, false).map(drop))?;
+    timed(name, "unread, all", || unread(dir, TextCursor::default(), 30_000, false).map(drop))?;
     let mut index = LineIndex::new();
     let ask = Ask { offset: None, limit: None, cap_chars: 200_000, over: true };
     let first = timed(name, "page, first", || page(dir, &mut index, &ask))?;

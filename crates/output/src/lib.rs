@@ -6,14 +6,14 @@
 //! any time, without a lock.
 #![forbid(unsafe_code)]
 
-mod at;
 mod clean;
-mod growing;
 mod name;
+mod positional_io;
 mod reader;
 pub mod screen;
+mod segment_reader;
+mod segment_writer;
 mod sizes;
-mod stored;
 mod tail;
 pub mod text;
 mod writer;

@@ -1,7 +1,7 @@
 //! Reads a run's output from any offset, while it is written, after its writer died, or long after. The caller
 //! keeps the offset; the reader keeps the files open and lists the directory only at the end of a segment.
 
-use crate::stored::Stored;
+use crate::segment_reader::SegmentReader;
 use crate::{Error, name};
 use std::path::{Path, PathBuf};
 use tenure_core::output::{Stream, Stretch, Totals};
@@ -58,7 +58,7 @@ impl Piece {
 #[derive(Debug)]
 pub struct Reader {
     dir: PathBuf,
-    segment: Option<Stored>,
+    segment: Option<SegmentReader>,
 }
 
 impl Reader {
@@ -98,7 +98,7 @@ impl Reader {
 
     /// Returns the start of the segment of the last piece, unless that was a gap.
     pub(crate) fn segment_start(&self) -> Option<u64> {
-        self.segment.as_ref().map(Stored::start)
+        self.segment.as_ref().map(SegmentReader::start)
     }
 
     /// Returns the content of the open segment at `at`, if any.
@@ -117,7 +117,7 @@ impl Reader {
     /// Opens the segment that begins at `start`, unless it is open; false if it has been dropped.
     fn enter(&mut self, start: u64) -> Result<bool, Error> {
         if self.segment.as_ref().is_none_or(|segment| segment.start() != start) {
-            self.segment = Stored::open(&self.dir, start)?;
+            self.segment = SegmentReader::open(&self.dir, start)?;
         }
         Ok(self.segment.is_some())
     }
@@ -128,7 +128,7 @@ impl Reader {
 pub fn totals(dir: &Path) -> Result<Totals, Error> {
     let (mut bytes, mut kept) = (0, 0);
     for start in name::starts(dir)? {
-        let Some(mut segment) = Stored::open(dir, start)? else { continue };
+        let Some(mut segment) = SegmentReader::open(dir, start)? else { continue };
         let (kept_to, to) = ends(&mut segment)?;
         kept += kept_to.saturating_sub(start);
         bytes = to;
@@ -140,7 +140,7 @@ pub fn totals(dir: &Path) -> Result<Totals, Error> {
 /// milliseconds before its last. `None` if there was none.
 pub fn last_at_ms(dir: &Path) -> Result<Option<u64>, Error> {
     for start in name::starts(dir)?.into_iter().rev() {
-        let Some(segment) = Stored::open(dir, start)? else { continue };
+        let Some(segment) = SegmentReader::open(dir, start)? else { continue };
         let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
         if let Some(entry) = last.filter(|entry| entry.len > 0) {
             return Ok(Some(entry.at_ms));
@@ -152,7 +152,7 @@ pub fn last_at_ms(dir: &Path) -> Result<Option<u64>, Error> {
 /// Returns the present end of the output.
 pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
     for start in name::starts(dir)?.into_iter().rev() {
-        if let Some(mut segment) = Stored::open(dir, start)? {
+        if let Some(mut segment) = SegmentReader::open(dir, start)? {
             return Ok(ends(&mut segment)?.1);
         }
     }
@@ -160,7 +160,7 @@ pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
 }
 
 /// Returns the end of a segment's bytes, and that of the segment, which includes a loss at its end.
-fn ends(segment: &mut Stored) -> Result<(u64, u64), Error> {
+fn ends(segment: &mut SegmentReader) -> Result<(u64, u64), Error> {
     let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
     let logged = segment.logged()?;
     Ok(match last {

@@ -29,7 +29,7 @@ use terminal::Terminal;
 /// Amount of replayed output that is worth a checkpoint: a small part of a second's work.
 const STRIDE: u64 = 2 << 20;
 /// Maximum number of bytes per read.
-const AT_ONCE: usize = 64 << 10;
+const READ_SIZE: usize = 64 << 10;
 /// Maximum length of the rest of a sequence whose beginning is missing.
 const MOST_REST: usize = 64;
 
@@ -89,7 +89,7 @@ impl Screen {
     /// last byte is at `from` or later, as of that byte.
     pub fn advance_answering(&mut self, from: u64) -> Result<Vec<u8>, Error> {
         let mut answers = Vec::new();
-        let mut buffer = vec![0; AT_ONCE];
+        let mut buffer = vec![0; READ_SIZE];
         let mut newest = None;
         let (began, mut goal) = (self.at, None);
         loop {

@@ -2,7 +2,7 @@
 //! segments has entries of fixed size and ends with the first incomplete one. An entry is written before any byte
 //! that follows it, so a reader of such a byte finds the entry.
 
-use crate::at;
+use crate::positional_io;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const NAME: &str = "sizes";
 const ENTRY: usize = 16;
 /// Maximum length of the file, so that hours of dragging a window do not fill the disk: beyond it, only the newest
 /// size is kept.
-const MOST: usize = 64 << 10;
+const MAX_ENTRIES: usize = 64 << 10;
 
 /// A terminal's size from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) fn record(dir: &Path, resized: Resized) -> io::Result<()> {
         return Ok(());
     }
     let file = File::options().create(true).truncate(false).write(true).open(path(dir))?;
-    at::write_all(&file, &resized.encode(), (known.len().min(MOST - 1) * ENTRY) as u64)
+    positional_io::write_all(&file, &resized.encode(), (known.len().min(MAX_ENTRIES - 1) * ENTRY) as u64)
 }
 
 fn path(dir: &Path) -> PathBuf {
@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn the_file_stays_within_bounds() {
         let dir = tempfile::tempdir().unwrap();
-        let many: Vec<u8> = (0..MOST as u64).flat_map(|at| resized(at, 80, 24).encode()).collect();
+        let many: Vec<u8> = (0..MAX_ENTRIES as u64).flat_map(|at| resized(at, 80, 24).encode()).collect();
         fs::write(path(dir.path()), many).unwrap();
         record(dir.path(), resized(1 << 30, 99, 9)).unwrap();
         let all = sizes(dir.path());
-        assert_eq!((all.len(), all.last().copied()), (MOST, Some(resized(1 << 30, 99, 9))));
+        assert_eq!((all.len(), all.last().copied()), (MAX_ENTRIES, Some(resized(1 << 30, 99, 9))));
     }
 }

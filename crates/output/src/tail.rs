@@ -1,6 +1,6 @@
 //! Finds the beginning of the last lines, reading backwards.
 
-use crate::stored::Stored;
+use crate::segment_reader::SegmentReader;
 use crate::{Error, name, totals};
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub fn tail_offset(dir: &Path, lines: u64, of: Option<Stream>) -> Result<u64, Er
     }
     let mut count = Count { lines, ends: None };
     for start in name::starts(dir)?.into_iter().rev() {
-        let Some(mut segment) = Stored::open(dir, start)? else { continue };
+        let Some(mut segment) = SegmentReader::open(dir, start)? else { continue };
         let logged = segment.logged()?;
         for slot in (0..segment.entries()?).rev() {
             let Some(entry) = segment.entry(slot)? else { continue };
@@ -39,7 +39,7 @@ struct Count {
 
 impl Count {
     /// Goes back over a stretch; returns the beginning of the lines once it is found.
-    fn back(&mut self, segment: &mut Stored, stretch: Range<u64>) -> Result<Option<u64>, Error> {
+    fn back(&mut self, segment: &mut SegmentReader, stretch: Range<u64>) -> Result<Option<u64>, Error> {
         let mut block = Vec::new();
         let mut end = stretch.end;
         while end > stretch.start {

@@ -9,19 +9,19 @@
 //! incomplete character shown. Characters are counted as Unicode scalar values.
 
 mod collected;
+mod cursor;
 mod head;
 mod index;
 mod last;
-mod mark;
 mod page;
 mod slice;
 mod unread;
 mod walk;
 
+pub use cursor::TextCursor;
 pub use head::{FromByte, Head, from_byte, head};
 pub use index::LineIndex;
 pub use last::last;
-pub use mark::Mark;
 pub use page::{Ask, Page, page};
 pub use unread::{Cut, Unread, unread};
 

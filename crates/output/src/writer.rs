@@ -1,8 +1,8 @@
 //! Writes a run's output. A full disk never stops it: bytes that could not be kept are counted and marked, and the
 //! output continues. It decides when a segment ends and which ones are dropped; `growing` writes one.
 
-use crate::growing::{Growing, MAX_ENTRIES};
 use crate::name;
+use crate::segment_writer::{MAX_ENTRIES, SegmentWriter};
 use crate::sizes::{self, Resized};
 use std::collections::VecDeque;
 use std::fs;
@@ -23,8 +23,8 @@ const MIN_SEGMENT: u64 = 64 << 10;
 const RETRY_MS: u64 = 10;
 
 /// Intervals between two checks of the disk's free space: in bytes of output, and in time.
-const LOOK_BYTES: u64 = 64 << 10;
-const LOOK_MS: u64 = 1000;
+const SPACE_CHECK_BYTES: u64 = 64 << 10;
+const SPACE_CHECK_MS: u64 = 1000;
 
 /// The result of [`Writer::append`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ struct Look {
 
 /// The totals at one moment.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct Watermark {
     bytes: u64,
     entries: u64,
     lost: u64,
@@ -58,9 +58,9 @@ struct Mark {
 pub struct Writer {
     dir: PathBuf,
     keep: Keep,
-    segment: Growing,
+    segment: SegmentWriter,
     /// The totals at the start of each segment after the head, oldest first.
-    tail: VecDeque<Mark>,
+    tail: VecDeque<Watermark>,
     /// The number of entries in the segments before this one.
     entries: u64,
     lost: u64,
@@ -78,7 +78,7 @@ impl Writer {
         let mut writer = Self {
             dir: dir.to_owned(),
             keep,
-            segment: make(dir, 0, keep).unwrap_or_else(|_| Growing::nowhere(dir)),
+            segment: make(dir, 0, keep).unwrap_or_else(|_| SegmentWriter::nowhere(dir)),
             tail: VecDeque::new(),
             entries: 0,
             lost: 0,
@@ -176,8 +176,8 @@ impl Writer {
         let (end, more) = (self.segment.end(), len as u64);
         let is_fresh = |look: &Look| {
             // After a full disk, the next attempt to write checks again.
-            let patience = if look.room > end - look.offset { LOOK_MS } else { RETRY_MS };
-            at_ms.abs_diff(look.at_ms) < patience && end + more - look.offset < LOOK_BYTES
+            let patience = if look.room > end - look.offset { SPACE_CHECK_MS } else { RETRY_MS };
+            at_ms.abs_diff(look.at_ms) < patience && end + more - look.offset < SPACE_CHECK_BYTES
         };
         let look = self.looked.filter(is_fresh).unwrap_or_else(|| {
             // If the check fails, the writer just tries.
@@ -195,7 +195,7 @@ impl Writer {
     fn enlist(&mut self) {
         let bytes = self.segment.start();
         if bytes >= self.keep.head {
-            self.tail.push_back(Mark { bytes, entries: self.entries, lost: self.lost });
+            self.tail.push_back(Watermark { bytes, entries: self.entries, lost: self.lost });
         }
     }
 
@@ -217,17 +217,21 @@ impl Writer {
         (self.keep.tail / Entry::SIZE as u64).max(MAX_ENTRIES)
     }
 
-    fn now(&self) -> Mark {
-        Mark { bytes: self.segment.end(), entries: self.entries + self.segment.entries(), lost: self.lost }
+    fn now(&self) -> Watermark {
+        Watermark {
+            bytes: self.segment.end(),
+            entries: self.entries + self.segment.entries(),
+            lost: self.lost,
+        }
     }
 }
 
 /// Creates a segment, and the directory if it is missing.
-fn make(dir: &Path, start: u64, keep: Keep) -> io::Result<Growing> {
+fn make(dir: &Path, start: u64, keep: Keep) -> io::Result<SegmentWriter> {
     if start == 0 || !dir.exists() {
         fs::create_dir(dir).or_else(|error| if dir.is_dir() { Ok(()) } else { Err(error) })?;
     }
-    Growing::create(dir, start, segment_size(keep, start))
+    SegmentWriter::create(dir, start, segment_size(keep, start))
 }
 
 /// Returns the maximum size of the segment that begins at `start`: the rest of the head, or a small part of the

@@ -5,15 +5,16 @@
 //! [`Registry`] is the one trait; [`sqlite`] implements it. No caller knows the store behind it.
 #![forbid(unsafe_code)]
 
+mod events;
 mod rows;
 mod sessions;
 pub mod sqlite;
 mod talks;
-mod tally;
 mod tasks;
 mod tools;
 mod turns;
 
+pub use events::kind;
 pub use rows::{
     Beat, Change, Count, Cursor, EventRow, Hold, Home, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
     RunRow, Unfinished, Unreadable,
@@ -23,7 +24,6 @@ pub use sessions::{
     UnreadableSession,
 };
 pub use talks::{EntryPage, TalkRegistry};
-pub use tally::kind;
 pub use tasks::{
     Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, Queued, Sweep, Swept, TaskCursor,
     TaskPage, TaskQuery, TaskRegistry, Tracked, Tried,

@@ -97,7 +97,7 @@ pub async fn settle_all(supervisor: &Arc<Supervisor>, rows: Vec<RunRow>) {
     while settling.join_next().await.is_some() {}
 }
 
-/// Settles one run, unless it is held, or another task starts or settles it at this moment.
+/// Settles one run, unless it is held, or another task settles it at this moment.
 async fn settle(supervisor: &Arc<Supervisor>, run: RunId) {
     let Some(watch) = supervisor.runs.watched.claim(&run) else { return };
     if judge_once(supervisor, &run).await == Some(Outcome::Unsettled) {

@@ -11,9 +11,9 @@ use tenure_core::ids::RunId;
 #[derive(Default)]
 pub struct RunTable {
     held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
-    /// Runs that are being started or judged.
+    /// Runs that a task judges now.
     pub(crate) claims: Claims,
-    /// Runs that are checked again and again.
+    /// Runs that a task judges again and again until they are settled.
     pub(crate) watched: Claims,
     /// The last verdict on each run that is not held and has not ended.
     pub(crate) verdicts: Mutex<HashMap<RunId, String>>,

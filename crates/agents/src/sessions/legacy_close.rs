@@ -12,7 +12,7 @@ use tenure_core::defaults;
 use tenure_core::ending::ProcessNote;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::session::SessionKey;
-use tenure_core::session::legacy::{LegacyClaim, LegacyProcess, Live, Seen, judge};
+use tenure_core::session::legacy::{LegacyClaim, LegacyProcess, Live, ObservedRoot, judge};
 use tenure_core::signal::Signal;
 use tenure_core::tools::sessions::ClosedProcess;
 use tenure_keeper::nursery;
@@ -87,7 +87,7 @@ fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess,
         ended: Vec::new(),
         survivors: Vec::new(),
     };
-    let (Seen::Alive(live), LegacyProcess::Verified) = (&seen, finding.process) else {
+    let (ObservedRoot::Alive(live), LegacyProcess::Verified) = (&seen, finding.process) else {
         return (told(finding.process, finding.why), None);
     };
     if let Some(why) = is_ours(root.pid, state) {
@@ -180,22 +180,22 @@ impl HeldTree {
 }
 
 /// Returns the process that has this pid now.
-pub fn look(pid: i32) -> Seen {
+pub fn look(pid: i32) -> ObservedRoot {
     let process = match Process::open(pid) {
         Ok(Some(process)) => process,
-        Ok(None) => return Seen::Gone,
-        Err(error) => return Seen::Unreadable(error.to_string()),
+        Ok(None) => return ObservedRoot::Gone,
+        Err(error) => return ObservedRoot::Unreadable(error.to_string()),
     };
     let (command, exe) = (process.words().map_err(|error| error.to_string()), process.exe());
     if !process.is_alive() {
         // A zombie: it has exited, and its parent has not reaped it.
-        return Seen::Gone;
+        return ObservedRoot::Gone;
     }
     match process.judge(process.identity()) {
         Evidence::Same(held) => {
-            Seen::Alive(Live { held, started_at_ms: process.started_at_ms(), exe, command })
+            ObservedRoot::Alive(Live { held, started_at_ms: process.started_at_ms(), exe, command })
         }
-        Evidence::Other | Evidence::Gone => Seen::Gone,
-        Evidence::Unreadable(why) => Seen::Unreadable(why),
+        Evidence::Other | Evidence::Gone => ObservedRoot::Gone,
+        Evidence::Unreadable(why) => ObservedRoot::Unreadable(why),
     }
 }

@@ -4,7 +4,7 @@ use super::{Cli, Command, NurseryArgs, definition};
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 /// Result of parsing.
 pub(crate) enum Parsed {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tenure_agents::{Adapter, Agent, BUILT_IN, PromptChannel};
 use tenure_core::session::{AgentId, Backend};
 use tenure_core::watchdog::Begins;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_os::{environment, executable};
 use tenure_settings::Settings;
 use tenure_settings::raw::RawValue;

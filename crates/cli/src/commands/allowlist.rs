@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{daemon_client, print, settings};
 use tenure_client::Client;
 use tenure_core::api::AllowRequest;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &AllowlistArgs) -> Result<u8, Failure> {
     let client = daemon_client::require(&settings::load_to_look()?)?;

@@ -18,9 +18,9 @@ use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 use tenure_os::clock;
-use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
+use tenure_os::stderr::complain;
 use tenure_os::terminal::{self, Raw};
 
 /// Time limit for restoring the terminal when the client leaves.

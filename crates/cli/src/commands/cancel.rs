@@ -5,7 +5,7 @@ use crate::args::CancelArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
 use tenure_core::api::Selector;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
     Runs::with(&settings::load_to_look()?, |runs| cancel(runs, args))

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     };
     match &args.verb {
         DaemonVerb::Run(args) if args.warded => {
-            let (_, _, conns) = fork::errand().map_err(Failure::refused)?;
+            let (_, _, conns) = fork::take_message().map_err(Failure::refused)?;
             Ok(warden::serve_warded(settings, conns))
         }
         DaemonVerb::Run(args) if args.detached => warden::detached(settings, args),

@@ -7,7 +7,7 @@ use crate::{daemon_client, settings};
 use tenure_client::CallError;
 use tenure_core::api::Event;
 use tenure_core::visible::visible_json;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
     let settings = settings::load_to_look()?;

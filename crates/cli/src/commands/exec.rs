@@ -16,7 +16,7 @@ use tenure_core::ids::RunId;
 use tenure_core::signal;
 use tenure_core::tools::{ExecReply, FailureKind, Status};
 use tenure_keeper::state_root;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {

@@ -2,7 +2,7 @@
 
 use crate::print;
 use tenure_core::visible::shell_line;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 /// Prints how to get the next page, if there is one.
 pub(super) fn print_next_page_hint(next: Option<&str>) {

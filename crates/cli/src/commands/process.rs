@@ -12,7 +12,7 @@ use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::tools::{Listed, POLL_MS, ProcessReply, ProcessRequest, Status};
 use tenure_os::clock;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
     let (action, reply) = match (&args.action, &args.json_in) {

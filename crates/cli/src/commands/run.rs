@@ -25,7 +25,7 @@ use tenure_core::spec::{Argv, Size, Spec, check_env};
 use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
 use tenure_keeper::launch::{LaunchedRun, NurseryHandle};
 use tenure_keeper::state_root::StateRoot;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_os::{descriptors, exec_limits, terminal, text};
 use tenure_settings::Settings;
 

@@ -19,7 +19,7 @@ use tenure_keeper::nursery;
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_settings::Settings;
 
 /// Number of runs in one page of the daemon's list.

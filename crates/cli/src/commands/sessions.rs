@@ -14,7 +14,7 @@ use tenure_core::session::TurnState;
 use tenure_core::session::legacy::LegacyProcess;
 use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply, SessionsRequest};
 use tenure_os::clock;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_settings::Settings;
 use turn::{TurnWait, WaitOutcome};
 

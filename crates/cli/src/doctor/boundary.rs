@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_os::enclosure::Enclosure;
-use tenure_os::family::{self, Family};
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::host::{self, OwnGroup};
+use tenure_os::platform::{self, Family};
 use tenure_os::spawn::{self, NoRoot, Plan};
 use tenure_os::stdio::Stdio;
 use tenure_os::{clock, place, poll, random, text};
@@ -23,7 +23,7 @@ const CONTROLLERS: [&str; 3] = ["memory", "cpu", "pids"];
 const NAME: &str = "boundary";
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    match family::here() {
+    match platform::here() {
         Family::Linux => {
             let group = host::own_group();
             let tried = if settings.cgroup { Some(trial()) } else { None };
@@ -103,7 +103,7 @@ fn try_as(instance: &InstanceId, run: &RunId) -> Result<(), String> {
 }
 
 fn fork_into(group: &Enclosure) -> Result<(), NoRoot> {
-    let alone = Alone::check()?;
+    let alone = SingleThread::check()?;
     // Any program will do: it is never executed.
     let program = text::bytes(std::env::current_exe()?);
     let plan = Plan::new(vec![program], Vec::new(), place::top().into())?;

@@ -1,8 +1,8 @@
 //! Checks of the kernel's features.
 
 use super::{Check, Verdict};
-use tenure_os::family::Family;
 use tenure_os::host::Kernel;
+use tenure_os::platform::Family;
 
 pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Check> {
     match family {

@@ -3,8 +3,8 @@
 use super::{Check, Verdict};
 use crate::print::bytes;
 use std::path::Path;
-use tenure_os::family::{self, Family};
 use tenure_os::host::{self, Lies};
+use tenure_os::platform::{self, Family};
 use tenure_settings::Settings;
 
 /// Free space below which output may soon be lost.
@@ -71,7 +71,7 @@ fn judge(path: &Path, lies: &Lies) -> Check {
         return check(Verdict::Problem, finding, format!("chmod 700 {shown}"));
     }
     if lies.mode & 0o077 != 0 {
-        let (has, advice) = match family::here() {
+        let (has, advice) = match platform::here() {
             Family::Linux | Family::MacOs => {
                 (format!("has mode {:03o}", lies.mode), format!("chmod 700 {shown}"))
             }

@@ -20,7 +20,7 @@ pub struct Marks {
 
 /// A process, as the system shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedProcess {
     /// Its pid.
     pub pid: i32,
     /// True if its session has the number of the root's.
@@ -73,7 +73,7 @@ impl Marks {
     }
 
     /// Judges one process. Init and the numbers before it are never of a run.
-    pub fn judge(&self, seen: &Seen) -> Membership {
+    pub fn judge(&self, seen: &ObservedProcess) -> Membership {
         if seen.pid <= 1 {
             return Membership::Stranger;
         }
@@ -100,7 +100,7 @@ mod tests {
 
     const MARKS: Marks = Marks { is_session_pinned: true, has_lease: true, since_ms: 100_000 };
     const UNPINNED: Marks = Marks { is_session_pinned: false, ..MARKS };
-    const STRANGER: Seen = Seen {
+    const STRANGER: ObservedProcess = ObservedProcess {
         pid: 50,
         is_in_session: false,
         is_own_users: true,
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn each_proof_alone_is_enough() {
         for (seen, proof) in [
-            (Seen { is_in_session: true, ..STRANGER }, Via::Session),
-            (Seen { is_in_session: true, is_own_users: false, ..STRANGER }, Via::Session),
-            (Seen { is_in_session: true, started_at_ms: 0, ..STRANGER }, Via::Session),
-            (Seen { lease: Carried::Yes, ..STRANGER }, Via::Mark),
-            (Seen { lease: Carried::Yes, started_at_ms: 98_000, ..STRANGER }, Via::Mark),
+            (ObservedProcess { is_in_session: true, ..STRANGER }, Via::Session),
+            (ObservedProcess { is_in_session: true, is_own_users: false, ..STRANGER }, Via::Session),
+            (ObservedProcess { is_in_session: true, started_at_ms: 0, ..STRANGER }, Via::Session),
+            (ObservedProcess { lease: Carried::Yes, ..STRANGER }, Via::Mark),
+            (ObservedProcess { lease: Carried::Yes, started_at_ms: 98_000, ..STRANGER }, Via::Mark),
         ] {
             assert_eq!(MARKS.judge(&seen), Membership::Member(proof), "{seen:?}");
         }
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn without_a_proof_no_process_is_of_the_run() {
-        let carrier = Seen { lease: Carried::Yes, ..STRANGER };
+        let carrier = ObservedProcess { lease: Carried::Yes, ..STRANGER };
         for seen in [
             STRANGER,
-            Seen { is_own_users: false, ..carrier },
-            Seen { started_at_ms: 97_999, ..carrier },
-            Seen { pid: 1, is_in_session: true, ..carrier },
+            ObservedProcess { is_own_users: false, ..carrier },
+            ObservedProcess { started_at_ms: 97_999, ..carrier },
+            ObservedProcess { pid: 1, is_in_session: true, ..carrier },
         ] {
             assert_eq!(MARKS.judge(&seen), Membership::Stranger, "{seen:?}");
         }
@@ -138,26 +138,29 @@ mod tests {
 
     #[test]
     fn a_session_number_that_nobody_pins_proves_nothing_and_excludes_nothing() {
-        let seen = Seen { is_in_session: true, ..STRANGER };
+        let seen = ObservedProcess { is_in_session: true, ..STRANGER };
         assert_eq!(UNPINNED.judge(&seen), Membership::Doubtful);
-        assert_eq!(UNPINNED.judge(&Seen { is_own_users: false, ..seen }), Membership::Doubtful);
-        let carrier = Seen { lease: Carried::Yes, ..seen };
+        assert_eq!(UNPINNED.judge(&ObservedProcess { is_own_users: false, ..seen }), Membership::Doubtful);
+        let carrier = ObservedProcess { lease: Carried::Yes, ..seen };
         assert_eq!(UNPINNED.judge(&carrier), Membership::Member(Via::Mark));
     }
 
     #[test]
     fn an_unreadable_environment_is_looked_at_again_only_where_it_counts() {
-        let seen = Seen { lease: Carried::Unreadable, ..STRANGER };
+        let seen = ObservedProcess { lease: Carried::Unreadable, ..STRANGER };
         assert_eq!(MARKS.judge(&seen), Membership::Unreadable);
-        assert_eq!(MARKS.judge(&Seen { started_at_ms: 0, ..seen }), Membership::Stranger);
-        assert_eq!(MARKS.judge(&Seen { is_in_session: true, ..seen }), Membership::Member(Via::Session));
+        assert_eq!(MARKS.judge(&ObservedProcess { started_at_ms: 0, ..seen }), Membership::Stranger);
+        assert_eq!(
+            MARKS.judge(&ObservedProcess { is_in_session: true, ..seen }),
+            Membership::Member(Via::Session)
+        );
         assert!(MARKS.asks_for_lease(false, 98_000) && UNPINNED.asks_for_lease(true, 98_000));
         assert!(!MARKS.asks_for_lease(true, 98_000) && !MARKS.asks_for_lease(false, 97_999));
     }
 
     #[test]
     fn the_dead_are_no_members_whatever_they_showed() {
-        let seen = Seen { is_in_session: true, lease: Carried::Yes, is_alive: false, ..STRANGER };
+        let seen = ObservedProcess { is_in_session: true, lease: Carried::Yes, is_alive: false, ..STRANGER };
         assert_eq!(MARKS.judge(&seen), Membership::Vanished);
     }
 }

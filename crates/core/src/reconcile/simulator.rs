@@ -5,7 +5,7 @@
 mod cases;
 
 use super::closing::{self, Left, Round};
-use super::members::{Carried, Marks, Membership, Seen};
+use super::members::{Carried, Marks, Membership, ObservedProcess};
 use super::*;
 use crate::ending::Reason;
 use crate::identity::{self, Sighting};
@@ -135,7 +135,7 @@ impl Machine {
     }
 
     /// Sends a signal, through the proof and nothing else.
-    fn signal(&mut self, held: &Held, signal: Signal) {
+    fn signal(&mut self, held: &SignalProof, signal: Signal) {
         let pid = held.identity().pid;
         match identity::judge(held.identity(), &self.place(), &self.sighting(pid)) {
             Evidence::Same(_) => {}
@@ -180,7 +180,7 @@ impl Record {
         let recorded = self.identity.as_ref().map(|it| it.pid);
         let is_member = |it: &&Process| {
             let carries = it.lease.is_some() && it.lease.as_ref() == lease;
-            let seen = Seen {
+            let seen = ObservedProcess {
                 pid: it.pid,
                 is_in_session: recorded == Some(it.session),
                 is_own_users: true,

@@ -6,7 +6,7 @@ mod table;
 use super::*;
 use crate::identity::{self, Sighting};
 
-fn held() -> Held {
+fn held() -> SignalProof {
     let place = Place { machine_id: None, boot_id: "b".into(), pid_namespace: 1 };
     let identity = Identity { place: place.clone(), pid: 40, start_time: 7, pidfs_inode: None };
     match identity::judge(&identity, &place, &Sighting::Found { start_time: 7, pidfs_inode: None }) {

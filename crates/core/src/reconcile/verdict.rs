@@ -2,7 +2,7 @@
 //! process again at the last moment (I1) and makes no choice of its own.
 
 use crate::ending::Reason;
-use crate::identity::Held;
+use crate::identity::SignalProof;
 use std::fmt;
 
 /// The verdict on a recorded run. Each prints as one line with its evidence.
@@ -39,7 +39,7 @@ pub enum Verdict {
         /// True if the lease is stolen first.
         steal: bool,
         /// The root that was found alive.
-        root: Held,
+        root: SignalProof,
     },
     /// The verified leftovers are ended, if any, and the run is closed with an unknown ending.
     CloseAsLost {

@@ -31,7 +31,7 @@ const TOKENS: [(&str, usize); 22] = [
 
 /// Maximum length of a run that is searched for the marks of a token. A run may begin anew at every dash, so no
 /// search may go to its end.
-const LONGEST_LOOK: usize = 128;
+const MAX_SEARCH: usize = 128;
 
 /// Returns a run of name characters with its token hidden, from the token's beginning to the run's end.
 pub(super) fn tokens(run: &str) -> Cow<'_, str> {
@@ -61,7 +61,7 @@ fn has_no_gap(rest: &str, least: usize) -> bool {
 /// Recognises `sk-` keys. Words also begin with `sk-`, but a key is long and has a digit.
 fn is_api_key(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("sk-") else { return false };
-    let body = &rest.as_bytes()[..rest.len().min(LONGEST_LOOK)];
+    let body = &rest.as_bytes()[..rest.len().min(MAX_SEARCH)];
     let body = body.split(|&b| b == b'.').next().unwrap_or_default();
     body.len() >= 20 && body.iter().any(u8::is_ascii_digit)
 }
@@ -71,7 +71,7 @@ fn is_jwt(text: &str) -> bool {
     if !text.starts_with("eyJ") {
         return false;
     }
-    let head = text.as_bytes().iter().take(LONGEST_LOOK).position(|&b| b == b'.').unwrap_or_default();
+    let head = text.as_bytes().iter().take(MAX_SEARCH).position(|&b| b == b'.').unwrap_or_default();
     head >= 12 && text.bytes().skip(head + 1).take(4).filter(|&b| b != b'.').count() == 4
 }
 

@@ -9,7 +9,7 @@ mod root;
 mod tests;
 
 pub use read::{BadLegacy, read};
-pub use root::{Finding, LegacyProcess, Live, START_SLACK_MS, Seen, judge};
+pub use root::{Finding, LegacyProcess, Live, ObservedRoot, START_SLACK_MS, judge};
 
 use super::key::{AgentId, SessionKey};
 use super::row::{SessionRow, Work};

@@ -5,7 +5,7 @@ use crate::redact;
 use crate::session::is_unseen;
 
 /// Maximum number of bytes of a text that are read: far less is shown.
-const LOOKED_AT: usize = 4096;
+const MAX_READ_BYTES: usize = 4096;
 /// Maximum number of lines that are searched for the last one with text.
 const LINES: usize = 50;
 /// Maximum number of characters of a shown label.
@@ -13,7 +13,7 @@ pub const LABEL_CHARS: usize = 120;
 
 /// Returns the beginning of a text as one line of at most so many characters.
 pub fn line(text: &str, most: usize) -> String {
-    let begin = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let begin = &text[..text.floor_char_boundary(MAX_READ_BYTES)];
     let shown = redact::text(&visible(begin));
     cut(&shown, most, begin.len() < text.len())
 }

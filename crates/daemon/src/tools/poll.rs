@@ -10,7 +10,7 @@ use tenure_core::ids::RunId;
 use tenure_core::receipt::{Receipt, ToolReply};
 use tenure_core::tools::{Listed, POLL_MS, ProcessReply, Status, UNREAD_CHARS, Waiting};
 use tenure_os::clock;
-use tenure_output::text::{self, Mark, Unread};
+use tenure_output::text::{self, TextCursor, Unread};
 use tenure_store::RunRow;
 use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Refusal;
@@ -78,8 +78,8 @@ impl Readers {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Marks {
-    owner: Mark,
-    others: Mark,
+    owner: TextCursor,
+    others: TextCursor,
 }
 
 impl Marks {
@@ -88,7 +88,7 @@ impl Marks {
         Ok(read_to.and_then(|marks| serde_json::from_str(&marks).ok()).unwrap_or_default())
     }
 
-    fn of(&mut self, owner: bool) -> &mut Mark {
+    fn of(&mut self, owner: bool) -> &mut TextCursor {
         if owner { &mut self.owner } else { &mut self.others }
     }
 }
@@ -122,7 +122,7 @@ impl FinishedPoll {
 /// Waits until there is something unread, the run has ended, or the time is up.
 async fn wait(
     daemon: &Arc<Daemon>,
-    from: Mark,
+    from: TextCursor,
     row: RunRow,
     deadline: Instant,
 ) -> Result<(RunRow, Unread), Refusal> {

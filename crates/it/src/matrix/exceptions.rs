@@ -40,7 +40,7 @@ pub fn skipped(scenario: &str) -> bool {
 
 /// The system of this test.
 pub fn system() -> &'static str {
-    if tenure_os::emulator::is_wine() { "wine" } else { std::env::consts::OS }
+    if tenure_os::platform::is_wine() { "wine" } else { std::env::consts::OS }
 }
 
 /// True if an exception of `system` holds on `here`: Wine has all gaps of Windows.

@@ -2,7 +2,7 @@
 
 use crate::eventually;
 use std::path::PathBuf;
-use tenure_core::identity::{Evidence, Held, Identity};
+use tenure_core::identity::{Evidence, Identity, SignalProof};
 use tenure_core::signal::Signal;
 use tenure_os::process::{self, Process, Sent};
 
@@ -10,7 +10,7 @@ use tenure_os::process::{self, Process, Sent};
 #[derive(Debug)]
 pub struct HeldProcess {
     process: Process,
-    held: Held,
+    held: SignalProof,
 }
 
 impl HeldProcess {

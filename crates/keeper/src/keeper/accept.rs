@@ -6,9 +6,9 @@ use crate::frames::Frames;
 use crate::rundir::RunDir;
 use std::time::Duration;
 use tenure_os::clock;
-use tenure_os::complaint::complain;
 use tenure_os::poll::MOST_CONNECTIONS;
 use tenure_os::socket::Listener;
+use tenure_os::stderr::complain;
 
 /// Pause after a failure to accept.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);

@@ -8,9 +8,9 @@ use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::wire::KeeperMessage;
-use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::poll::{self, Interest};
+use tenure_os::stderr::complain;
 use tenure_os::{clock, pause};
 
 /// Time limit for peers to receive the ending. It is on disk, so they do not depend on this.

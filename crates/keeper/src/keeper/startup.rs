@@ -18,7 +18,7 @@ use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::watch::Watch;
 use tenure_core::wire::{self, KeeperMessage, Launch, Role};
 use tenure_os::enclosure::{self, Enclosure};
-use tenure_os::fork::{self, Alone};
+use tenure_os::fork::{self, SingleThread};
 use tenure_os::lock::Lock;
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::Conn;
@@ -36,7 +36,7 @@ const STDIN_LIMIT: Duration = Duration::from_secs(30);
 /// space must not stay with the keeper for its whole life.
 #[inline(never)]
 pub(super) fn start(
-    alone: &Alone,
+    alone: &SingleThread,
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
@@ -173,7 +173,7 @@ fn passed_stdin(launch: &Launch, first: &mut [Frames]) -> io::Result<Option<Pass
 
 /// Forks the root and writes the note. The lock makes this keeper the run's only one.
 fn fork_root(
-    alone: &Alone,
+    alone: &SingleThread,
     nursery: &NurseryId,
     (launch, body): (&Launch, Vec<u8>),
     input: Option<PassedInput>,
@@ -220,7 +220,7 @@ fn fork_root(
 /// Starts the root in an enclosure, or without one. Only a start shows that an enclosure is usable. A run with
 /// resource limits is not started without it.
 fn start_root(
-    alone: &Alone,
+    alone: &SingleThread,
     launch: &Launch,
     ticket: &Ticket,
     plan: &Plan,

@@ -42,7 +42,7 @@ enum Rung {
 impl Keeper {
     /// Lists the run's live processes: all of our descendants, and all in its enclosure.
     pub(super) fn living(&self) -> Vec<tree::Member> {
-        tree::members(&HashSet::new(), &self.kin())
+        tree::members(&HashSet::new(), &self.marks())
     }
 
     /// Returns the processes to name when a stop is given up. One that cannot be listed is still a child.
@@ -161,7 +161,7 @@ impl Keeper {
         // Taken out of `self`, whose marks are borrowed meanwhile.
         let mut journal = std::mem::take(&mut self.journal);
         let mut stopped = |member: &tree::Member, sent| journal.signalled(member, Signal::STOP, sent);
-        let frozen = tree::freeze(&HashSet::new(), &[self.kin()], until, &mut stopped);
+        let frozen = tree::freeze(&HashSet::new(), &[self.marks()], until, &mut stopped);
         for member in &frozen {
             journal.signalled(member, Signal::KILL, member.signal(Signal::KILL));
         }

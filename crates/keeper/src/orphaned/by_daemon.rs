@@ -12,9 +12,9 @@ use tenure_core::journal::Proof;
 use tenure_core::reconcile::closing::Round;
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_os::enclosure::Enclosure;
-use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::poll;
+use tenure_os::run_marks::RunMarks;
 use tenure_os::tree::{self, Member};
 
 /// Pause between two rounds.
@@ -123,7 +123,11 @@ fn list_proven(run: &Records) -> io::Result<Vec<(Member, Proof)>> {
     if let Some(note) = &run.note {
         add(tree::below(&note.root)?.unwrap_or_default(), Proof::Child, &mut found);
     }
-    add(tree::strays(&Kin { mark: None, ..run.kin() }, &HashSet::new())?, Proof::InSession, &mut found);
+    add(
+        tree::strays(&RunMarks { mark: None, ..run.marks() }, &HashSet::new())?,
+        Proof::InSession,
+        &mut found,
+    );
     if let Some(mark) = &run.mark {
         add(tree::carriers(mark, run.since_ms)?, Proof::LeaseMark, &mut found);
     }

@@ -10,9 +10,9 @@ use tenure_core::ending::{Cause, Exit, ProcessNote};
 use tenure_core::reconcile::closing::Round;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
-use tenure_os::kin::Kin;
 use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
+use tenure_os::run_marks::RunMarks;
 use tenure_os::{clock, tree};
 
 /// A run whose keeper died before it wrote an ending.
@@ -130,13 +130,13 @@ pub(crate) fn find_orphans(spared: &HashSet<i32>, fallen: &mut [FallenRun]) -> F
     // Stop them first: nothing tells a tree that exits from one that forks forever. Survivors of a stop that was
     // given up are only listed.
     let mut members = if fallen.is_empty() {
-        tree::members(spared, &Kin::default())
+        tree::members(spared, &RunMarks::default())
     } else {
         let mut stopped_one = |member: &tree::Member, sent| {
             stopped.insert(member.pid(), sent);
         };
-        let kin: Vec<Kin<'_>> = fallen.iter().map(|fallen| fallen.run.records.kin()).collect();
-        tree::freeze(spared, &kin, clock::awake() + defaults::FREEZE, &mut stopped_one)
+        let marks: Vec<RunMarks<'_>> = fallen.iter().map(|fallen| fallen.run.records.marks()).collect();
+        tree::freeze(spared, &marks, clock::awake() + defaults::FREEZE, &mut stopped_one)
     };
     for enclosure in fallen.iter().filter_map(|fallen| fallen.run.records.enclosure.as_ref()) {
         let seen = members.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
@@ -177,7 +177,7 @@ pub(crate) fn kill_orphans(
         let theirs = left.iter().filter(|(owner, _)| concerns(*owner, at));
         let theirs: Vec<_> = theirs.map(|(_, member)| member).collect();
         let is_empty =
-            complete && theirs.is_empty() && at < known && !tree::may_have_strayed(&one.run.records.kin());
+            complete && theirs.is_empty() && at < known && !tree::may_have_strayed(&one.run.records.marks());
         match one.run.round(is_empty) {
             Round::Close | Round::GiveUp => {
                 unwritten.extend(one.close(is_empty, theirs.into_iter().map(tree::Member::note).collect()));

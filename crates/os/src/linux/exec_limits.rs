@@ -4,13 +4,13 @@ use rustix::process::{Resource, getrlimit};
 use tenure_core::spec::ExecLimits;
 
 /// Minimum limit of arguments and environment together, whatever the stack.
-const LEAST: u64 = 128 << 10;
+const MIN_BYTES: u64 = 128 << 10;
 /// Maximum limit of both: three quarters of the usual stack.
-const MOST: u64 = 6 << 20;
+const MAX_BYTES: u64 = 6 << 20;
 
 pub(crate) fn exec_limits() -> ExecLimits {
     let stack = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
-    let total = (stack / 4).clamp(LEAST, MOST);
+    let total = (stack / 4).clamp(MIN_BYTES, MAX_BYTES);
     ExecLimits {
         word: 32 * rustix::param::page_size(),
         total: usize::try_from(total).unwrap_or(usize::MAX),

@@ -1,7 +1,7 @@
 //! Forks the root into its cgroup, with a pidfd, in one call.
 
 use crate::enclosure::Enclosure;
-use crate::fork::Alone;
+use crate::fork::SingleThread;
 use crate::process::Process;
 use crate::root::Root;
 use crate::unix::calls::exec::Child;
@@ -26,7 +26,7 @@ pub(crate) fn become_subreaper() -> Result<(), Errno> {
 
 /// Forks the root. The child never returns from here.
 pub(crate) fn fork_root(
-    _alone: &Alone,
+    _alone: &SingleThread,
     child: &Child<'_>,
     enclosure: Option<&Enclosure>,
 ) -> io::Result<Root> {

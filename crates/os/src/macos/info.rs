@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 /// Includes zombies in the search.
-const ALSO_DEAD: u64 = 1;
+const INCLUDE_ZOMBIES: u64 = 1;
 
 /// Calls `proc_pidinfo`; `None` if there is no such process.
 ///
@@ -31,13 +31,13 @@ unsafe fn told<T>(pid: i32, flavor: libc::c_int, arg: u64) -> io::Result<Option<
 /// Returns the facts about a process, alive or dead. For another user's process this is an error.
 pub(crate) fn about(pid: i32) -> io::Result<Option<libc::proc_bsdinfo>> {
     // SAFETY: the structure is the flavour's, of numbers only.
-    unsafe { told(pid, libc::PROC_PIDTBSDINFO, ALSO_DEAD) }
+    unsafe { told(pid, libc::PROC_PIDTBSDINFO, INCLUDE_ZOMBIES) }
 }
 
 /// Returns the few facts that are open to everybody, about a process alive or dead.
 pub(crate) fn in_short(pid: i32) -> io::Result<Option<libc::proc_bsdshortinfo>> {
     // SAFETY: the structure is the flavour's, of numbers only.
-    unsafe { told(pid, libc::PROC_PIDT_SHORTBSDINFO, ALSO_DEAD) }
+    unsafe { told(pid, libc::PROC_PIDT_SHORTBSDINFO, INCLUDE_ZOMBIES) }
 }
 
 pub(crate) fn task(pid: i32) -> io::Result<Option<libc::proc_taskinfo>> {
@@ -62,7 +62,7 @@ const PROC_PIDUNIQIDENTIFIERINFO: libc::c_int = 17;
 /// when the process executes a program.
 pub(crate) fn unique_number(pid: i32) -> Option<u64> {
     // SAFETY: the structure is the flavour's, of numbers only.
-    let found: Option<Unique> = unsafe { told(pid, PROC_PIDUNIQIDENTIFIERINFO, ALSO_DEAD) }.ok()?;
+    let found: Option<Unique> = unsafe { told(pid, PROC_PIDUNIQIDENTIFIERINFO, INCLUDE_ZOMBIES) }.ok()?;
     found.map(|unique| unique.number)
 }
 
@@ -117,14 +117,14 @@ pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
 /// Returns the arguments and the environment that a process was executed with, unparsed.
 pub(crate) fn arguments(pid: i32) -> io::Result<Vec<u8>> {
     /// The maximum length of arguments and environment, and the count before them.
-    const MOST: usize = (1 << 20) + size_of::<libc::c_int>();
+    const MAX_BYTES: usize = (1 << 20) + size_of::<libc::c_int>();
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
     let mut length = 0;
     let mut bytes = Vec::new();
     // The first call asks for the length.
     for place in [false, true] {
         if place {
-            bytes = vec![0; length.min(MOST)];
+            bytes = vec![0; length.min(MAX_BYTES)];
             length = bytes.len();
         }
         let into = if place { bytes.as_mut_ptr().cast() } else { std::ptr::null_mut() };

@@ -7,14 +7,14 @@ use rustix::io::Errno;
 use std::io;
 
 /// Number of descriptors listed at once: the root cannot allocate memory for the list.
-const AT_ONCE: usize = 512;
+const LIST_SIZE: usize = 512;
 
 /// Maximum number of descriptors of a process by default (`OPEN_MAX`).
-pub(crate) const MOST: i32 = 10_240;
+pub(crate) const MAX_DESCRIPTORS: i32 = 10_240;
 
 /// Calls `each` with this process's open descriptors, as many as are listed at once; `false` if there may be more.
 fn each_open(each: &mut dyn FnMut(libc::c_int)) -> bool {
-    let mut list = [libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 }; AT_ONCE];
+    let mut list = [libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 }; LIST_SIZE];
     let length = libc::c_int::try_from(size_of_val(&list)).unwrap_or(0);
     // SAFETY: the list is ours and as long as we say.
     let got = unsafe {
@@ -23,7 +23,7 @@ fn each_open(each: &mut dyn FnMut(libc::c_int)) -> bool {
     };
     let count = usize::try_from(got).unwrap_or(0) / size_of::<libc::proc_fdinfo>();
     list.iter().take(count).for_each(|found| each(found.proc_fd));
-    count > 0 && count < AT_ONCE
+    count > 0 && count < LIST_SIZE
 }
 
 pub(crate) fn close_range(from: u32, to: u32) -> io::Result<()> {
@@ -56,7 +56,7 @@ pub(crate) fn close_on_exec() -> Result<(), Errno> {
         return failed.map_or(Ok(()), Err);
     }
     // Calls on descriptors that are not open just fail.
-    (3..MOST).for_each(mark);
+    (3..MAX_DESCRIPTORS).for_each(mark);
     Ok(())
 }
 
@@ -107,5 +107,5 @@ pub(crate) fn default_signals() {
 
 /// Returns the soft limit that a process may have under this hard limit.
 pub(crate) fn most_descriptors(hard: u64) -> u64 {
-    hard.min(MOST.unsigned_abs().into())
+    hard.min(MAX_DESCRIPTORS.unsigned_abs().into())
 }

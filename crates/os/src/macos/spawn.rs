@@ -2,7 +2,7 @@
 //! death.
 
 use crate::enclosure::Enclosure;
-use crate::fork::Alone;
+use crate::fork::SingleThread;
 use crate::process::Process;
 use crate::root::Root;
 use crate::unix::calls::exec::Child;
@@ -22,7 +22,7 @@ pub(crate) fn become_subreaper() -> Result<(), Errno> {
 }
 
 /// Forks the root. The child never returns from here.
-pub(crate) fn fork_root(_alone: &Alone, child: &Child<'_>, _: Option<&Enclosure>) -> io::Result<Root> {
+pub(crate) fn fork_root(_alone: &SingleThread, child: &Child<'_>, _: Option<&Enclosure>) -> io::Result<Root> {
     // SAFETY: in a process of one thread the child gets its own copy of everything, and until it executes or exits
     // it makes system calls only.
     let pid = unsafe { libc::fork() };

@@ -1,7 +1,7 @@
 //! Tests of the Windows replacements of signals.
 
 use super::role;
-use crate::fork::{self, Alone, Errand};
+use crate::fork::{self, ChildSpec, SingleThread};
 use crate::poll::{self, Interest};
 use crate::program;
 use crate::signals::{self, Signals};
@@ -70,12 +70,12 @@ fn code_of(pid: i32, signals: &Signals) -> u32 {
     }
 }
 
-/// Plays a new child: it reports the letter on its second connection.
-pub(crate) fn do_errand() {
-    let (_alone, letter, conns) = fork::errand().expect("an errand");
+/// Plays a new child: it reports the message on its second connection.
+pub(crate) fn run_child() {
+    let (_alone, message, conns) = fork::take_message().expect("a message");
     assert_eq!(conns.len(), 2);
     conns[0].write(b"born").expect("it fits");
-    let summary = format!("{} {:?}", letter.len(), std::env::var_os("TENURE_OS_SECRET"));
+    let summary = format!("{} {:?}", message.len(), std::env::var_os("TENURE_OS_SECRET"));
     conns[1].write(summary.as_bytes()).expect("it fits");
     program::set_name(c"tenure-keeper");
     assert!(program::is_inside_a_run());
@@ -83,14 +83,15 @@ pub(crate) fn do_errand() {
 }
 
 #[test]
-fn a_child_is_born_with_its_letter_and_its_connections_and_nothing_else_of_ours() {
+fn a_child_starts_with_its_message_and_its_connections_and_nothing_else_of_ours() {
     let signals = Signals::take(&[signals::CHILD]).unwrap();
     let (near, far): (Vec<Conn>, Vec<Conn>) = (0..2).map(|_| Conn::pair().unwrap()).unzip();
     let words: Vec<&OsStr> = super::role::BORN.iter().map(OsStr::new).collect();
-    let letter = vec![b'x'; 300_000];
-    let errand = Errand { words: &words, letter: &|| letter.clone(), conns: &far, knows_environment: false };
-    let alone = Alone::check().unwrap();
-    let pid = alone.bear(&errand, |_| unreachable!("it is not done here")).unwrap();
+    let message = vec![b'x'; 300_000];
+    let child =
+        ChildSpec { words: &words, message: &|| message.clone(), conns: &far, inherits_environment: false };
+    let alone = SingleThread::check().unwrap();
+    let pid = alone.start_child(&child, |_| unreachable!("it is not done here")).unwrap();
     drop(far);
     assert_eq!(all(&near[0]), b"born");
     assert_eq!(all(&near[1]), b"300000 None");

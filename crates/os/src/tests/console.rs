@@ -1,6 +1,6 @@
 use super::job::{SOON, emptied, end_of, own_plan, start, unbounded};
 use super::role::leave;
-use crate::flow::{Got, Put};
+use crate::io_result::{Got, Put};
 use crate::poll::{self, Interest};
 use crate::pty::Pty;
 use crate::stdio::{Ours, Stdio};

@@ -1,7 +1,7 @@
 use super::role::{self, ARGUMENTS, ROLE};
 use crate::enclosure::Enclosure;
-use crate::flow::Got;
-use crate::fork::Alone;
+use crate::fork::SingleThread;
+use crate::io_result::Got;
 use crate::poll::{self, Interest};
 use crate::process::Process;
 use crate::root::Root;
@@ -75,7 +75,7 @@ pub(super) fn own_plan(role: &str) -> Plan {
 
 /// Starts a root with these streams in this job.
 pub(super) fn start(plan: &Plan, stdio: &Stdio, job: &Enclosure) -> Result<Gated, NoRoot> {
-    start_root(&Alone::check().expect("a proof"), plan, stdio, Some(job))
+    start_root(&SingleThread::check().expect("a proof"), plan, stdio, Some(job))
 }
 
 /// Waits until the root has ended.

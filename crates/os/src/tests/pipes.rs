@@ -1,5 +1,5 @@
 use super::job::{SOON, end_of, own_plan, start, unbounded};
-use crate::flow::{Got, Put};
+use crate::io_result::{Got, Put};
 use crate::poll::{self, Interest};
 use crate::root::Root;
 use crate::stdio::{Ours, Sink, Source, Stdio};

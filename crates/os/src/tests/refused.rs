@@ -3,13 +3,13 @@
 use super::shell;
 use crate::process::{Process, Sent, look, own};
 use crate::root::Root;
-use tenure_core::identity::{Evidence, Held};
+use tenure_core::identity::{Evidence, SignalProof};
 use tenure_core::signal::Signal;
 
 /// A signal that has no effect on any process.
 const HARMLESS: Signal = Signal(0);
 
-fn held(process: &Process) -> Held {
+fn held(process: &Process) -> SignalProof {
     match process.judge(process.identity()) {
         Evidence::Same(held) => held,
         other => panic!("not itself: {other:?}"),

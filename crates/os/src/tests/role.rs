@@ -49,15 +49,15 @@ fn play() {
     }
 }
 
-/// The arguments with which this program does the errand of a new child.
+/// The arguments with which this program runs as a new child.
 #[cfg(windows)]
-pub(crate) const BORN: [&str; 4] = ["tests::role::do_errand", "--exact", "--ignored", "--nocapture"];
+pub(crate) const BORN: [&str; 4] = ["tests::role::run_child", "--exact", "--ignored", "--nocapture"];
 
 #[cfg(windows)]
 #[test]
 #[ignore = "it is a role that other tests start"]
-fn do_errand() {
-    super::children::do_errand();
+fn run_child() {
+    super::children::run_child();
 }
 
 /// The arguments with which this program answers its starter.

@@ -1,6 +1,6 @@
 use super::{eventually, role};
-use crate::kin::Kin;
 use crate::process::Process;
+use crate::run_marks::RunMarks;
 use crate::unix::strays::{look_at_foreign, search};
 use std::collections::HashSet;
 use tenure_core::identity::{Evidence, Identity};
@@ -30,22 +30,22 @@ fn who_is_of_the_roots_session_is_known_by_it_only_while_the_root_pins_its_numbe
     let top = root.pid();
     let below = open(*speakers.iter().find(|&&pid| pid != top).expect("one below"));
     let (identity, pid) = (open(top).identity().clone(), below.identity().pid);
-    let kin = Kin { root: Some(&identity), since_ms: since, ..Kin::default() };
-    let found = |kin: &Kin<'_>| -> Vec<(i32, Via)> {
-        let members = search(kin, &HashSet::from([top])).unwrap().members;
+    let marks = RunMarks { root: Some(&identity), since_ms: since, ..RunMarks::default() };
+    let found = |marks: &RunMarks<'_>| -> Vec<(i32, Via)> {
+        let members = search(marks, &HashSet::from([top])).unwrap().members;
         members.iter().map(|member| (member.pid(), member.via())).collect()
     };
-    assert_eq!(found(&kin), [(pid, Via::Session)]);
-    let later = Kin { since_ms: now_ms() + 60_000, ..kin };
+    assert_eq!(found(&marks), [(pid, Via::Session)]);
+    let later = RunMarks { since_ms: now_ms() + 60_000, ..marks };
     assert_eq!(found(&later), [(pid, Via::Session)], "the clock may have been set back");
     root.child.kill().unwrap();
     eventually("the root is dead", || (!open(top).is_alive()).then_some(()));
-    assert_eq!(found(&kin), [(pid, Via::Session)], "the dead root is not reaped");
+    assert_eq!(found(&marks), [(pid, Via::Session)], "the dead root is not reaped");
     root.child.wait().unwrap();
-    assert_eq!(found(&kin), [], "now the number may be anybody's");
-    assert!(!search(&kin, &HashSet::new()).unwrap().whole, "but somebody is there who may be of the run");
+    assert_eq!(found(&marks), [], "now the number may be anybody's");
+    assert!(!search(&marks, &HashSet::new()).unwrap().whole, "but somebody is there who may be of the run");
     end(&below);
-    eventually("nobody is there", || search(&kin, &HashSet::new()).unwrap().whole.then_some(()));
+    eventually("nobody is there", || search(&marks, &HashSet::new()).unwrap().whole.then_some(()));
 }
 
 #[test]
@@ -55,15 +55,15 @@ fn who_carries_the_mark_is_found_in_any_session_and_an_unreadable_root_is_an_err
     let mut carrier = role::start(&play);
     carrier.hear("up");
     let mark = format!("{}={play}", role::ROLE);
-    let kin = Kin { mark: Some(mark.as_bytes()), since_ms: since, ..Kin::default() };
-    let found = search(&kin, &HashSet::new()).unwrap().members;
+    let marks = RunMarks { mark: Some(mark.as_bytes()), since_ms: since, ..RunMarks::default() };
+    let found = search(&marks, &HashSet::new()).unwrap().members;
     let found: Vec<_> = found.iter().map(|one| (one.pid(), one.via())).collect();
     assert_eq!(found, [(carrier.pid(), Via::Mark)]);
-    let later = search(&Kin { since_ms: now_ms() + 60_000, ..kin }, &HashSet::new()).unwrap();
+    let later = search(&RunMarks { since_ms: now_ms() + 60_000, ..marks }, &HashSet::new()).unwrap();
     assert!(later.members.is_empty(), "it started before that run");
     let own: Identity = open(carrier.pid()).identity().clone();
     let elsewhere = Identity { place: tenure_core::identity::Place { pid_namespace: 1, ..own.place }, ..own };
-    assert!(search(&Kin { root: Some(&elsewhere), ..kin }, &HashSet::new()).is_err());
+    assert!(search(&RunMarks { root: Some(&elsewhere), ..marks }, &HashSet::new()).is_err());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn who_was_seen_before_is_found_by_who_it_is_and_by_nothing_else() {
     lost.hear("up");
     let known = [open(lost.pid()).identity().clone()];
     let found = |known: &[Identity]| {
-        let found = search(&Kin { known, ..Kin::default() }, &HashSet::new()).unwrap();
+        let found = search(&RunMarks { known, ..RunMarks::default() }, &HashSet::new()).unwrap();
         assert!(found.whole);
         found.members.iter().map(|one| (one.pid(), one.via())).collect::<Vec<_>>()
     };
@@ -89,12 +89,12 @@ fn another_users_process_is_known_by_the_pinned_session_alone() {
     root.hear("up");
     let (pid, identity) = (root.pid(), open(root.pid()).identity().clone());
     let mark = format!("{}=lead 0", role::ROLE);
-    let by_mark = Kin { mark: Some(mark.as_bytes()), ..Kin::default() };
-    let look = |kin: &Kin<'_>, pinned| look_at_foreign(pid, kin, pinned).0;
+    let by_mark = RunMarks { mark: Some(mark.as_bytes()), ..RunMarks::default() };
+    let look = |marks: &RunMarks<'_>, pinned| look_at_foreign(pid, marks, pinned).0;
     assert_eq!(look(&by_mark, false), Membership::Stranger);
-    let kin = Kin { root: Some(&identity), ..by_mark };
-    assert_eq!(look(&kin, true), Membership::Member(Via::Session));
-    assert_eq!(look(&kin, false), Membership::Doubtful, "the number may be another's");
+    let marks = RunMarks { root: Some(&identity), ..by_mark };
+    assert_eq!(look(&marks, true), Membership::Member(Via::Session));
+    assert_eq!(look(&marks, false), Membership::Doubtful, "the number may be another's");
     root.child.kill().unwrap();
-    eventually("it is dead", || (look(&kin, true) == Membership::Vanished).then_some(()));
+    eventually("it is dead", || (look(&marks, true) == Membership::Vanished).then_some(()));
 }

@@ -11,9 +11,9 @@ use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
 
 /// Time that a killed process may take to be gone.
-const DYING: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to reap a process that has ended.
-const ALMOST: Duration = Duration::from_millis(1);
+const REAP_RETRY: Duration = Duration::from_millis(1);
 
 /// An unreaped child: the root of a run. It was forked here or reparented to us, and cannot be made in any other
 /// way:
@@ -81,14 +81,14 @@ impl Root {
         }
         let interest = Interest { on: self.process.as_fd(), read: true, write: false };
         // If it cannot die now, the process that inherits it reaps it.
-        let until = clock::awake() + DYING;
-        let _ = poll::wait(&[interest], Some(DYING));
+        let until = clock::awake() + KILL_TIMEOUT;
+        let _ = poll::wait(&[interest], Some(KILL_TIMEOUT));
         let mut dying = self.reap();
         // On macOS, a process's end is visible a moment before it can be reaped.
         while let Err(root) = dying
             && clock::awake() < until
         {
-            let _ = poll::wait(&[], Some(ALMOST));
+            let _ = poll::wait(&[], Some(REAP_RETRY));
             dying = root.reap();
         }
     }

@@ -2,7 +2,7 @@
 //! length of the directory's path does not matter.
 
 use crate::file::Dir;
-pub use crate::flow::Got;
+pub use crate::io_result::Got;
 use crate::stdio::PassedInput;
 use crate::terminal::Standard;
 use crate::{process, system};

@@ -2,7 +2,7 @@
 
 use super::calls::exec::Child;
 use crate::enclosure::Enclosure;
-use crate::fork::Alone;
+use crate::fork::SingleThread;
 use crate::root::Root;
 use crate::spawn::{NoRoot, Outcome};
 use crate::stdio::Stdio;
@@ -224,7 +224,7 @@ pub struct Report {
 
 /// Forks the root into its own session and group, inside the enclosure if there is one. It waits at the gate.
 pub fn start_root(
-    alone: &Alone,
+    alone: &SingleThread,
     plan: &Plan,
     stdio: &Stdio,
     enclosure: Option<&Enclosure>,

@@ -1,7 +1,7 @@
 //! The standard streams of a run's command, both ends: the root's, and ours, which never block.
 
-use crate::flow::Got;
-pub use crate::flow::Put;
+use crate::io_result::Got;
+pub use crate::io_result::Put;
 use crate::pty::Pty;
 use crate::stdio::Ours;
 use crate::system;

@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 /// Polling interval for an end that has sent data already.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Minimum free capacity for a read; with less, more is reserved.
-const LEAST: usize = 512;
-const ROOM: usize = 4096;
+const MIN_ROOM: usize = 512;
+const READ_SIZE: usize = 4096;
 
 /// An end of a connection.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Stream {
             if ready.is_read_closed() {
                 return;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -55,8 +55,8 @@ impl Stream {
     pub async fn read_onto(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             self.0.readable().await?;
-            if into.capacity() - into.len() < LEAST {
-                into.reserve(ROOM);
+            if into.capacity() - into.len() < MIN_ROOM {
+                into.reserve(READ_SIZE);
             }
             match self.0.try_read_buf(into) {
                 Ok(0) => return Ok(false),

@@ -4,9 +4,9 @@
 pub use super::strays::{carriers, may_have_strayed, strays};
 use crate::clock;
 use crate::enclosure::Enclosure;
-use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
 use crate::root::Root;
+use crate::run_marks::RunMarks;
 use crate::system;
 use crate::tree::{InputEnd, Member, Usage};
 use std::collections::HashSet;
@@ -85,15 +85,15 @@ impl Member {
 
 /// Returns the live processes below this one, parents first, except those in `spared` and below them, and those in
 /// the enclosure. Only those that can be read, held open and examined in time: the others are still children.
-pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
+pub fn members(spared: &HashSet<i32>, marks: &RunMarks<'_>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
     descend(vec![own()], &mut seen, &mut found, &mut |_| {});
-    if let Some(enclosure) = kin.enclosure {
+    if let Some(enclosure) = marks.enclosure {
         found.extend(in_enclosure(enclosure, &seen));
     }
     // If strays cannot be read, there may be some; `is_bare` takes that into account.
-    let strayed = strays(kin, &seen).unwrap_or_default();
+    let strayed = strays(marks, &seen).unwrap_or_default();
     let tops: Vec<i32> = strayed.iter().map(Member::pid).collect();
     seen.extend(&tops);
     found.extend(strayed);
@@ -109,9 +109,9 @@ pub fn orphans_come_back() -> bool {
 
 /// Returns true if no process of a run is left except perhaps `kept`: this process has no other child, dead or
 /// alive. Where orphans come back, its own children prove that nothing is below it.
-pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
+pub fn is_bare(kept: Option<i32>, marks: &RunMarks<'_>) -> bool {
     own_children().into_iter().all(|pid| Some(pid) == kept)
-        && (system::ORPHANS_COME_BACK || super::strays::all_are_among(&kept.into_iter().collect(), kin))
+        && (system::ORPHANS_COME_BACK || super::strays::all_are_among(&kept.into_iter().collect(), marks))
 }
 
 /// Returns this process's children, dead or alive.
@@ -124,7 +124,7 @@ pub fn own_children() -> Vec<i32> {
 /// more: so this outruns forks. Gives up at `until`. Calls `stopped` with the result of each stop.
 pub fn freeze(
     spared: &HashSet<i32>,
-    kin: &[Kin<'_>],
+    marks: &[RunMarks<'_>],
     until: Duration,
     stopped: &mut dyn FnMut(&Member, Sent),
 ) -> Vec<Member> {
@@ -145,8 +145,8 @@ pub fn freeze(
             }
         };
         let mut whole = descend(tops, &mut seen, &mut frozen, &mut stop);
-        for kin in kin {
-            let Ok(strayed) = strays(kin, &seen) else {
+        for marks in marks {
+            let Ok(strayed) = strays(marks, &seen) else {
                 whole = false;
                 continue;
             };
@@ -160,16 +160,16 @@ pub fn freeze(
         }
         if nobody_new {
             // The stop has yet to arrive; spinning would only delay it. A failed wait is a shorter one.
-            let _ = crate::poll::wait(&[], Some(STOPPING));
+            let _ = crate::poll::wait(&[], Some(STOP_DELAY));
         }
     }
 }
 
 /// Time that a stop takes to arrive.
-const STOPPING: Duration = Duration::from_micros(200);
+const STOP_DELAY: Duration = Duration::from_micros(200);
 
 /// Time limit of one list: a fork bomb leaves thousands of dead processes alone.
-const LOOK: Duration = Duration::from_millis(100);
+const LIST_TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(super) fn own() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
@@ -188,7 +188,7 @@ fn descend(
     meet: &mut dyn FnMut(&Member),
 ) -> bool {
     let own = own();
-    let until = clock::awake() + LOOK;
+    let until = clock::awake() + LIST_TIMEOUT;
     let mut whole = true;
     while let Some(parent) = parents.pop() {
         // The youngest come last in the list, and of a fast fork bomb all older ones are dead.

@@ -5,7 +5,7 @@
 mod posted;
 
 use super::{Event, check, number};
-use crate::flow::Got;
+use crate::io_result::Got;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -22,7 +22,7 @@ use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, IO_STATUS_
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 
 /// Capacity of a pipe, and maximum length of one write.
-pub(crate) const ROOM: u32 = 64 * 1024;
+pub(crate) const PIPE_SIZE: u32 = 64 * 1024;
 
 /// An overlapped operation of the system, and its structure.
 #[derive(Debug)]
@@ -141,9 +141,9 @@ struct Writing {
 impl Writing {
     fn begin(&mut self, pipe: BorrowedHandle<'_>, bytes: &[u8]) -> io::Result<usize> {
         self.memory.clear();
-        self.memory.extend_from_slice(&bytes[..bytes.len().min(ROOM as usize)]);
+        self.memory.extend_from_slice(&bytes[..bytes.len().min(PIPE_SIZE as usize)]);
         let (raw, start) = (pipe.as_raw_handle(), self.memory.as_ptr());
-        let len = u32::try_from(self.memory.len()).unwrap_or(ROOM);
+        let len = u32::try_from(self.memory.len()).unwrap_or(PIPE_SIZE);
         // SAFETY: the memory is neither changed nor freed before the operation is over.
         self.work.begin(|place| unsafe { WriteFile(raw, start, len, null_mut(), place) })?;
         Ok(self.memory.len())

@@ -266,7 +266,7 @@ struct Ear {
 }
 
 /// The key of our own message that ends the thread; no message of a job has it.
-const ENOUGH: usize = 1;
+const EXIT_KEY: usize = 1;
 
 impl Ear {
     fn open() -> io::Result<Self> {
@@ -282,7 +282,7 @@ impl Ear {
 impl Drop for Ear {
     fn drop(&mut self) {
         // SAFETY: the port is open; no memory is passed.
-        unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, ENOUGH, null()) };
+        unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, EXIT_KEY, null()) };
     }
 }
 
@@ -294,7 +294,7 @@ fn listen(port: &OwnedHandle, out_of_memory: &AtomicBool) {
         let got = unsafe {
             GetQueuedCompletionStatus(raw, &raw mut message, &raw mut key, &raw mut about, INFINITE)
         };
-        if got == 0 || key == ENOUGH {
+        if got == 0 || key == EXIT_KEY {
             return;
         }
         match message {

@@ -12,14 +12,14 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
 /// Time limit for a look at a lock.
-const A_LOOK: Duration = Duration::from_millis(50);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The upper half of the byte's offset.
-const FAR: u32 = 0x4000_0000;
+const OFFSET_HIGH: u32 = 0x4000_0000;
 
 fn far_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
-    place.Anonymous.Anonymous.OffsetHigh = FAR;
+    place.Anonymous.Anonymous.OffsetHigh = OFFSET_HIGH;
     place
 }
 
@@ -39,7 +39,7 @@ fn try_with(file: &File, flags: u32) -> io::Result<bool> {
 /// Takes the lock; `false` if another handle holds it. A look holds it too, for a moment, so this retries until any
 /// look must be over.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    let deadline = super::awake() + A_LOOK;
+    let deadline = super::awake() + PROBE_TIMEOUT;
     loop {
         let taken = try_with(file, LOCKFILE_EXCLUSIVE_LOCK)?;
         if taken || super::awake() >= deadline {

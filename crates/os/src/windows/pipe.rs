@@ -2,7 +2,7 @@
 //! of an operation until it is over.
 
 use super::{check, number, own, wide};
-use crate::flow::{Got, Put};
+use crate::io_result::{Got, Put};
 use crate::poll::{Pollable, Waitable};
 use crate::random;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED
 use windows_sys::Win32::System::Pipes::{CreateNamedPipeW, PIPE_REJECT_REMOTE_CLIENTS};
 use windows_sys::Win32::System::Threading::CreateEventW;
 
-const ROOM: u32 = 64 * 1024;
+const PIPE_SIZE: u32 = 64 * 1024;
 
 /// Makes both ends of a pipe: ours, which never blocks, and theirs, which is what any program expects. The pipe has
 /// an unguessable name and accepts one connection, which is ours.
@@ -32,7 +32,16 @@ fn pair(ours: u32, theirs: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     // SAFETY: the name ends in a zero, and the descriptor outlives the call.
     let near = own(unsafe {
         let attributes = &raw const attributes;
-        CreateNamedPipeW(name.as_ptr(), mode, PIPE_REJECT_REMOTE_CLIENTS, 1, ROOM, ROOM, 0, attributes)
+        CreateNamedPipeW(
+            name.as_ptr(),
+            mode,
+            PIPE_REJECT_REMOTE_CLIENTS,
+            1,
+            PIPE_SIZE,
+            PIPE_SIZE,
+            0,
+            attributes,
+        )
     })?;
     // SAFETY: the name ends in a zero; there are no attributes and no template.
     let far = own(unsafe { CreateFileW(name.as_ptr(), theirs, 0, null(), OPEN_EXISTING, 0, null_mut()) })?;
@@ -79,7 +88,7 @@ struct End {
 impl End {
     fn new(pipe: OwnedHandle, done: &OwnedHandle) -> Self {
         let place = Box::new(OVERLAPPED { hEvent: done.as_raw_handle(), ..Default::default() });
-        let memory = vec![0; ROOM as usize].into_boxed_slice();
+        let memory = vec![0; PIPE_SIZE as usize].into_boxed_slice();
         Self { pipe, place, memory, pending: false, unread: 0..0 }
     }
 
@@ -87,14 +96,14 @@ impl End {
         let (pipe, memory) = (self.pipe.as_raw_handle(), self.memory.as_mut_ptr());
         // SAFETY: memory and structure are on the heap, and are neither moved nor freed before the operation is
         // over.
-        let begun = unsafe { ReadFile(pipe, memory, ROOM, null_mut(), &raw mut *self.place) };
+        let begun = unsafe { ReadFile(pipe, memory, PIPE_SIZE, null_mut(), &raw mut *self.place) };
         self.begun(begun)
     }
 
     fn begin_writing(&mut self, bytes: &[u8]) -> Work {
         self.memory[..bytes.len()].copy_from_slice(bytes);
         let (pipe, memory) = (self.pipe.as_raw_handle(), self.memory.as_ptr());
-        let len = u32::try_from(bytes.len()).unwrap_or(ROOM);
+        let len = u32::try_from(bytes.len()).unwrap_or(PIPE_SIZE);
         // SAFETY: memory and structure are on the heap, and are neither moved nor freed before the operation is
         // over.
         let begun = unsafe { WriteFile(pipe, memory, len, null_mut(), &raw mut *self.place) };
@@ -192,7 +201,7 @@ impl Sink {
     /// reported as taken have arrived, and dropping this loses nothing.
     pub fn write(&self, bytes: &[u8]) -> Put {
         let end = &mut *self.end.borrow_mut();
-        let offered = &bytes[..bytes.len().min(ROOM as usize)];
+        let offered = &bytes[..bytes.len().min(PIPE_SIZE as usize)];
         if offered.is_empty() {
             return Put::Bytes(0);
         }

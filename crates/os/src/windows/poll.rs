@@ -44,7 +44,7 @@ impl Pollable for Process {
 }
 
 /// Maximum number of handles in one wait of the system.
-const MOST: usize = 64;
+const MAX_HANDLES: usize = 64;
 
 /// Maximum number of connections in one wait, besides all else. Each may be waited for twice.
 pub const MOST_CONNECTIONS: usize = 24;
@@ -81,9 +81,9 @@ fn wait_for_one(handles: &[HANDLE], timeout: Option<Duration>) -> io::Result<()>
             unsafe { Sleep(ms) };
             return Ok(());
         }
-        n @ 1..=MOST => u32::try_from(n).map_err(io::Error::other)?,
+        n @ 1..=MAX_HANDLES => u32::try_from(n).map_err(io::Error::other)?,
         n => {
-            let why = format!("{n} things cannot be waited for at once: Windows takes at most {MOST}");
+            let why = format!("{n} things cannot be waited for at once: Windows takes at most {MAX_HANDLES}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     };

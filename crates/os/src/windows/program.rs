@@ -2,7 +2,7 @@
 
 use super::fork;
 use super::{inheritable, own, private, wide};
-use crate::fork::Errand;
+use crate::fork::ChildSpec;
 use crate::process::Process;
 use crate::socket::Conn;
 use std::ffi::{OsStr, OsString};
@@ -28,13 +28,14 @@ pub fn start(
 ) -> io::Result<i32> {
     let log = OpenOptions::new().append(true).create(true).open(log)?;
     let conns = [conn];
-    let errand = Errand { words: arguments, letter: &Vec::new, conns: &conns, knows_environment: false };
-    fork::send(&errand, env.into_iter().collect(), inheritable(log.as_handle())?)
+    let child =
+        ChildSpec { words: arguments, message: &Vec::new, conns: &conns, inherits_environment: false };
+    fork::send(&child, env.into_iter().collect(), inheritable(log.as_handle())?)
 }
 
 /// Returns the connection that this program was started with.
 pub fn inherited_conn() -> io::Result<Conn> {
-    let (_, _, mut conns) = fork::errand()?;
+    let (_, _, mut conns) = fork::take_message()?;
     conns
         .pop()
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this program was started with no connection"))

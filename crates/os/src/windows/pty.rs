@@ -2,7 +2,7 @@
 //! terminal would get it.
 
 use super::pipe::{Sink, Source, inbound, outbound};
-use crate::flow::{Got, Put};
+use crate::io_result::{Got, Put};
 use crate::poll::{Pollable, Waitable};
 use std::io;
 use std::os::windows::io::AsRawHandle;

@@ -8,7 +8,7 @@ use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Console::WriteConsoleW;
 
 /// Maximum number of characters per write; older consoles refuse more than 64 KiB.
-const AT_ONCE: usize = 8 << 10;
+const MAX_CHARS: usize = 8 << 10;
 
 /// The beginning of an incomplete character, for standard output and error each.
 static UNFINISHED: [Mutex<Vec<u8>>; 2] = [Mutex::new(Vec::new()), Mutex::new(Vec::new())];
@@ -22,7 +22,7 @@ pub(crate) fn show(console: HANDLE, is_error: bool, bytes: &[u8]) -> io::Result<
     unfinished.drain(..whole);
     let mut rest = &text[..];
     while !rest.is_empty() {
-        let piece = &rest[..rest.len().min(AT_ONCE)];
+        let piece = &rest[..rest.len().min(MAX_CHARS)];
         let (len, mut shown) = (u32::try_from(piece.len()).map_err(io::Error::other)?, 0);
         // SAFETY: the piece has the length that is given; the count is ours.
         check(unsafe { WriteConsoleW(console, piece.as_ptr().cast(), len, &raw mut shown, null()) })?;

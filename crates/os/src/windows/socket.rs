@@ -6,9 +6,9 @@ pub use super::passing::Passing;
 use super::poll::{Pollable, Waitable};
 use super::stdio::PassedInput;
 use super::terminal::Standard;
-use super::{End, ROOM, Work, check, number, own, private, wide};
+use super::{End, PIPE_SIZE, Work, check, number, own, private, wide};
 use crate::file::Dir;
-pub use crate::flow::Got;
+pub use crate::io_result::Got;
 use crate::{clock, process, random, system};
 use std::fmt;
 use std::io;
@@ -30,10 +30,10 @@ use windows_sys::Win32::System::Pipes::{
 };
 
 /// The prefix of the names of our pipes.
-const PLACE: &str = "\\\\.\\pipe\\tenure-";
+const PIPE_PREFIX: &str = "\\\\.\\pipe\\tenure-";
 
 /// Maximum number of connections that wait to be accepted.
-const CALLERS: usize = 8;
+const BACKLOG: usize = 8;
 
 /// Time that a client waits for a place among them.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -48,7 +48,7 @@ impl Conn {
     /// Makes two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let name = new_name()?;
-        let near = instance(&name, true, ROOM)?;
+        let near = instance(&name, true, PIPE_SIZE)?;
         let far = open(&name, FILE_FLAG_OVERLAPPED)?;
         Ok((Self::from_handle(near)?, Self::from_handle(far)?))
     }
@@ -57,7 +57,7 @@ impl Conn {
     /// kind `WouldBlock`.
     pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
         let address = dir.read(name)?.ok_or(io::ErrorKind::NotFound)?;
-        let pipe = String::from_utf8(address).ok().filter(|pipe| pipe.starts_with(PLACE));
+        let pipe = String::from_utf8(address).ok().filter(|pipe| pipe.starts_with(PIPE_PREFIX));
         let pipe = pipe.ok_or_else(|| io::Error::other(format!("{name} is no socket of Tenure's")))?;
         let until = clock::awake() + PATIENCE;
         let opened = loop {
@@ -132,7 +132,7 @@ impl Pollable for Conn {
 
 pub(crate) fn new_name() -> io::Result<String> {
     let random: String = random::bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{PLACE}{random}"))
+    Ok(format!("{PIPE_PREFIX}{random}"))
 }
 
 /// Makes another server end of a pipe, to which only this user and the system can connect. The first one fails if
@@ -254,8 +254,8 @@ impl Listener {
     pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
         let listener =
             Self { pipe: new_name()?, callers: Mutex::default(), came: system::Event::new(false)? };
-        let mut callers = Vec::with_capacity(CALLERS);
-        for at in 0..CALLERS {
+        let mut callers = Vec::with_capacity(BACKLOG);
+        for at in 0..BACKLOG {
             callers.push(listener.await_caller(at == 0)?);
         }
         let listener = Self { callers: Mutex::new(callers), ..listener };
@@ -267,7 +267,7 @@ impl Listener {
     }
 
     fn await_caller(&self, first: bool) -> io::Result<Caller> {
-        let pipe = instance(&self.pipe, first, ROOM)?;
+        let pipe = instance(&self.pipe, first, PIPE_SIZE)?;
         let mut work = Work::telling(&self.came)?;
         let raw = pipe.as_raw_handle();
         // SAFETY: the structure does not move until the operation is over.

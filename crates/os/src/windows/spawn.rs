@@ -6,7 +6,7 @@ use super::stdio::Stdio;
 use super::{Start, Suspended, start};
 use crate::command_line;
 use crate::enclosure::Enclosure;
-use crate::fork::Alone;
+use crate::fork::SingleThread;
 use crate::poll::{Pollable, Waitable};
 use crate::spawn::{NoRoot, Outcome};
 use std::io;
@@ -140,7 +140,7 @@ pub struct Report {
 /// Creates the root inside the job, with its standard streams and no other handle of ours. It leads a group of its
 /// own, and has run nothing yet.
 pub fn start_root(
-    _: &Alone,
+    _: &SingleThread,
     plan: &Plan,
     stdio: &Stdio,
     enclosure: Option<&Enclosure>,

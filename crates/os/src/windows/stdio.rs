@@ -3,7 +3,7 @@
 pub use super::pipe::{Sink, Source};
 use super::pipe::{inbound, outbound};
 use super::pty::Pty;
-pub use crate::flow::Put;
+pub use crate::io_result::Put;
 use crate::stdio::Ours;
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};

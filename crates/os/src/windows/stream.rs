@@ -12,9 +12,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Polling interval for an end that has sent data already.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of bytes per read.
-const ROOM: usize = 4096;
+const READ_SIZE: usize = 4096;
 
 /// An end of a connection.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Stream {
     pub async fn gone(&self) {
         while !self.conn.end.is_hung_up() {
             if self.conn.end.has_something() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             } else if poll_fn(|cx| self.poll_readable(cx)).await.is_err() {
                 return;
             }
@@ -63,7 +63,7 @@ impl Stream {
         loop {
             poll_fn(|cx| self.poll_readable(cx)).await?;
             let start = into.len();
-            into.resize(start + ROOM, 0);
+            into.resize(start + READ_SIZE, 0);
             let got = self.conn.read(&mut into[start..]);
             into.truncate(start + if let Ok(Got::Bytes(n)) = got { n } else { 0 });
             match got? {

@@ -4,9 +4,9 @@
 use super::enclosure::used;
 use super::{children as started, listed_children};
 use crate::enclosure::Enclosure;
-use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
 use crate::root::Root;
+use crate::run_marks::RunMarks;
 use crate::tree::{InputEnd, Member, Usage};
 use std::collections::HashSet;
 use std::io;
@@ -74,14 +74,14 @@ impl Member {
 }
 
 /// Returns the live processes in a run's job. Processes started here that belong to no run are not among them.
-pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
-    kin.enclosure.map(|enclosure| in_enclosure(enclosure, spared)).unwrap_or_default()
+pub fn members(spared: &HashSet<i32>, marks: &RunMarks<'_>) -> Vec<Member> {
+    marks.enclosure.map(|enclosure| in_enclosure(enclosure, spared)).unwrap_or_default()
 }
 
 /// Returns true if no process of a run is left except perhaps `kept`. A job whose processes cannot be counted is
 /// not bare (I6).
-pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
-    kin.enclosure.is_none_or(|enclosure| {
+pub fn is_bare(kept: Option<i32>, marks: &RunMarks<'_>) -> bool {
+    marks.enclosure.is_none_or(|enclosure| {
         enclosure.pids().is_ok_and(|pids| pids.into_iter().all(|pid| Some(pid) == kept))
     })
 }
@@ -97,24 +97,29 @@ pub fn orphans_come_back() -> bool {
 }
 
 /// Does nothing: a job is killed in one call, which nothing outruns.
-pub fn freeze(_: &HashSet<i32>, _: &[Kin<'_>], _: Duration, _: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
+pub fn freeze(
+    _: &HashSet<i32>,
+    _: &[RunMarks<'_>],
+    _: Duration,
+    _: &mut dyn FnMut(&Member, Sent),
+) -> Vec<Member> {
     Vec::new()
 }
 
 /// Returns no processes: none leaves a job.
-pub fn strays(_: &Kin<'_>, _: &HashSet<i32>) -> io::Result<Vec<Member>> {
+pub fn strays(_: &RunMarks<'_>, _: &HashSet<i32>) -> io::Result<Vec<Member>> {
     Ok(Vec::new())
 }
 
 /// Returns false if there is a job to ask. When a keeper dies, its job's name goes at once, and the processes in it
 /// soon after: as long as the root is not gone, or that is unknown (I6), the others may not be either.
-pub fn may_have_strayed(kin: &Kin<'_>) -> bool {
+pub fn may_have_strayed(marks: &RunMarks<'_>) -> bool {
     let lives = |root: &Identity| match process::look(root) {
         (Evidence::Same(_), Some(process)) => process.is_alive(),
         (Evidence::Same(_) | Evidence::Other | Evidence::Gone, _) => false,
         (Evidence::Unreadable(_), _) => true,
     };
-    kin.enclosure.is_none() && kin.root.is_some_and(lives)
+    marks.enclosure.is_none() && marks.root.is_some_and(lives)
 }
 
 /// Returns a recorded process, if it is alive and the same, and the live processes below it: a descendant of a

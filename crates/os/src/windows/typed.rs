@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Threading::{INFINITE, WaitForSingleObject};
 use windows_sys::Win32::UI::Input::KeyboardAndMouse::{VK_MENU, VK_SPACE};
 
 /// Maximum number of bytes per read.
-const AT_ONCE: usize = 4096;
+const READ_SIZE: usize = 4096;
 
 /// The bytes of standard input.
 pub(crate) static TYPED: LazyLock<Typed> = LazyLock::new(Typed::new);
@@ -191,8 +191,8 @@ impl Keys {
     /// Reads a line; the key for the end, at its beginning, ends the input.
     fn read_line(&mut self, input: BorrowedHandle<'_>) -> io::Result<Vec<u8>> {
         const END_KEY: u16 = 0x1a;
-        let (mut units, mut count) = (vec![0_u16; AT_ONCE], 0);
-        let (raw, room) = (input.as_raw_handle(), u32::try_from(AT_ONCE).unwrap_or(0));
+        let (mut units, mut count) = (vec![0_u16; READ_SIZE], 0);
+        let (raw, room) = (input.as_raw_handle(), u32::try_from(READ_SIZE).unwrap_or(0));
         loop {
             // SAFETY: the units are ours, as many as is said, and written by the call. The last error, read at
             // once, tells if an interrupt ended it.
@@ -238,7 +238,7 @@ fn read_file(input: BorrowedHandle<'_>) -> io::Result<Vec<u8>> {
     let raw = input.as_raw_handle();
     // SAFETY: no memory is passed.
     let is_pipe = unsafe { GetFileType(raw) } == FILE_TYPE_PIPE;
-    let (mut bytes, room) = (vec![0; AT_ONCE], u32::try_from(AT_ONCE).unwrap_or(0));
+    let (mut bytes, room) = (vec![0; READ_SIZE], u32::try_from(READ_SIZE).unwrap_or(0));
     loop {
         let mut len = 0;
         // SAFETY: the bytes are ours, as many as is said, and the call is done with them when it returns.

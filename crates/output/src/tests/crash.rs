@@ -1,5 +1,5 @@
 use super::{ALL, Chance, Place, append};
-use crate::at::disk;
+use crate::positional_io::disk;
 use crate::{Piece, name, tail_offset, totals};
 use std::fs::{self, OpenOptions};
 use std::path::Path;

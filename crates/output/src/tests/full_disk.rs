@@ -1,5 +1,5 @@
 use super::{ALL, Place, append};
-use crate::at::disk;
+use crate::positional_io::disk;
 use crate::{Piece, Reader, Writer, totals};
 use std::fs;
 use std::path::{Path, PathBuf};

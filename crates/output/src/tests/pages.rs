@@ -2,8 +2,8 @@
 
 use super::{ALL, Chance, Place};
 use crate::Writer;
-use crate::at::disk;
-use crate::text::{Ask, LineIndex, Mark, Page, page, unread};
+use crate::positional_io::disk;
+use crate::text::{Ask, LineIndex, Page, TextCursor, page, unread};
 use tenure_core::output::{Keep, Stream};
 
 const ASK: Ask = Ask { offset: None, limit: None, cap_chars: 1 << 30, over: false };
@@ -137,7 +137,7 @@ fn a_gap_is_one_line_however_it_grows_and_the_index_is_as_if_made_anew() {
             let again = get(&place, &mut kept, Some(offset), Some(20));
             assert_eq!(again, get(&place, &mut fresh, Some(offset), Some(20)), "seed {seed}");
             assert_eq!(kept, fresh, "seed {seed}");
-            let text = unread(&place.dir, Mark::default(), 1 << 30, false).unwrap().text;
+            let text = unread(&place.dir, TextCursor::default(), 1 << 30, false).unwrap().text;
             assert_eq!(get(&place, &mut kept, Some(0), None).text, text);
             gaps = text.matches("bytes were dropped here …]\n").count();
         }
@@ -174,7 +174,7 @@ fn a_loss_is_one_line_and_told_at_once() {
     let mut index = LineIndex::new();
     let lost = "0123456789\n[… the disk was full: output was lost from here on …]\n";
     assert_eq!(get(&place, &mut index, None, None).text, lost);
-    let first = unread(&place.dir, Mark::default(), 1000, false).unwrap();
+    let first = unread(&place.dir, TextCursor::default(), 1000, false).unwrap();
     assert_eq!((first.text.as_str(), first.to.offset()), (lost, 14));
     writer.append(Stream::Stderr, b"lost, too\n", 2);
     assert_eq!(get(&place, &mut index, None, None).text, lost);

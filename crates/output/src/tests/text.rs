@@ -2,20 +2,20 @@
 
 use super::{ALL, Place};
 use crate::Writer;
-use crate::text::{Cut, Mark, head, last, unread};
+use crate::text::{Cut, TextCursor, head, last, unread};
 use tenure_core::output::{Keep, Stream};
 
 struct Run {
     place: Place,
     writer: Writer,
-    mark: Mark,
+    mark: TextCursor,
 }
 
 impl Run {
     fn new() -> Self {
         let place = Place::new();
         let writer = place.writer(ALL);
-        Self { place, writer, mark: Mark::default() }
+        Self { place, writer, mark: TextCursor::default() }
     }
 
     fn of(bytes: impl AsRef<[u8]>) -> Self {
@@ -56,7 +56,7 @@ fn silence_is_no_text() {
     assert_eq!(run.news(false) + &run.news(true) + &run.last(10), "");
     assert_eq!(run.head(10), (String::new(), None, None));
     let nowhere = Place::new();
-    assert_eq!(unread(&nowhere.dir, Mark::default(), 10, true).unwrap().text, "");
+    assert_eq!(unread(&nowhere.dir, TextCursor::default(), 10, true).unwrap().text, "");
     assert_eq!(last(&nowhere.dir, 10, true).unwrap(), "");
 }
 
@@ -116,14 +116,14 @@ fn nulls_are_shown() {
 #[test]
 fn of_too_much_the_newest_lines_are_shown() {
     let run = Run::of("first\nsecond\nthird\nfourth\n");
-    let new = unread(&run.place.dir, Mark::default(), 18, false).unwrap();
+    let new = unread(&run.place.dir, TextCursor::default(), 18, false).unwrap();
     let says = "[… 13 bytes before this are not shown: process log, offset 0]\n";
     assert_eq!(new.text, format!("{says}third\nfourth\n"));
     assert_eq!(new.cut, Some(Cut { from_offset: 0, from_line: 0, bytes: 13 }));
     // Exactly at a line's beginning, no more is cut.
-    let exact = unread(&run.place.dir, Mark::default(), 13, false).unwrap();
+    let exact = unread(&run.place.dir, TextCursor::default(), 13, false).unwrap();
     assert_eq!(exact.text, format!("{says}third\nfourth\n"));
-    assert_eq!(unread(&run.place.dir, Mark::default(), 26, false).unwrap().cut, None);
+    assert_eq!(unread(&run.place.dir, TextCursor::default(), 26, false).unwrap().cut, None);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn what_is_not_shown_is_counted_from_the_mark() {
 fn the_end_of_an_enormous_line_is_shown_although_it_is_no_line() {
     let line = "é".repeat(5_000_000);
     let run = Run::of(format!("{line}\nend\n"));
-    let new = unread(&run.place.dir, Mark::default(), 1000, false).unwrap();
+    let new = unread(&run.place.dir, TextCursor::default(), 1000, false).unwrap();
     let cut = new.cut.unwrap();
     assert_eq!(cut.bytes, 10_000_005 - (995 * 2 + 5));
     let shown = format!("{}\nend\n", "é".repeat(995));
@@ -204,7 +204,7 @@ fn a_gap_is_told_with_its_size_wherever_one_reads() {
     writer.append(Stream::Stdout, b"m", 9);
     assert_eq!(writer.totals().dropped_bytes, 262_144);
     let told = "head\n[… 262,144 bytes were dropped here …]\n";
-    let new = unread(&place.dir, Mark::default(), 1 << 20, true).unwrap();
+    let new = unread(&place.dir, TextCursor::default(), 1 << 20, true).unwrap();
     assert_eq!(new.text.replace('x', ""), format!("{told}\n\nm"));
     assert_eq!(last(&place.dir, 1 << 20, true).unwrap(), new.text);
     // The first look back ends inside the gap.
@@ -222,11 +222,11 @@ fn a_mark_survives_storing_and_a_forged_one_does_no_harm() {
     let json = serde_json::to_value(run.mark).unwrap();
     run.says(b"\x89b");
     run.complains(b"\x07c");
-    let mark: Mark = serde_json::from_value(json.clone()).unwrap();
+    let mark: TextCursor = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(unread(&run.place.dir, mark, 10, true).unwrap().text, "🎉bc");
     let mut forged = json;
     forged["merger"]["decoders"][0]["partial"] = serde_json::json!([97, 240, 159]);
     forged["offset"] = 1.into();
-    let mark: Mark = serde_json::from_value(forged).unwrap();
+    let mark: TextCursor = serde_json::from_value(forged).unwrap();
     unread(&run.place.dir, mark, 10, true).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Properties of the text, whatever the output is and however it is cut.
 
 use super::{ALL, Place};
-use crate::text::{Ask, LineIndex, Mark, Page, head, last, page, unread};
+use crate::text::{Ask, LineIndex, Page, TextCursor, head, last, page, unread};
 use crate::{Cleaner, Writer};
 use proptest::prelude::*;
 use tenure_core::output::Stream;
@@ -50,7 +50,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
 
 /// Returns the whole present text.
 fn whole(place: &Place, over: bool) -> String {
-    let all = unread(&place.dir, Mark::default(), MANY, over).unwrap();
+    let all = unread(&place.dir, TextCursor::default(), MANY, over).unwrap();
     assert_eq!(all.cut, None);
     all.text
 }
@@ -63,7 +63,7 @@ fn write(place: &Place, pieces: &[Piece]) -> Writer {
     writer
 }
 
-fn stored(mark: Mark) -> Mark {
+fn stored(mark: TextCursor) -> TextCursor {
     serde_json::from_str(&serde_json::to_string(&mark).unwrap()).unwrap()
 }
 
@@ -85,7 +85,7 @@ proptest! {
     fn however_marks_cut_the_output_the_texts_together_are_the_same(pieces in pieces()) {
         let place = Place::new();
         let mut writer = place.writer(ALL);
-        let (mut text, mut mark) = (String::new(), Mark::default());
+        let (mut text, mut mark) = (String::new(), TextCursor::default());
         for (at_ms, (stream, bytes, read)) in (0..).zip(&pieces) {
             writer.append(*stream, bytes, at_ms * 3);
             if read.is_some() {
@@ -184,8 +184,8 @@ proptest! {
         let place = Place::new();
         let writer = write(&place, &pieces);
         let text = whole(&place, false);
-        let new = unread(&place.dir, Mark::default(), cap, false).unwrap();
-        prop_assert_eq!(new.to, unread(&place.dir, Mark::default(), MANY, false).unwrap().to);
+        let new = unread(&place.dir, TextCursor::default(), cap, false).unwrap();
+        prop_assert_eq!(new.to, unread(&place.dir, TextCursor::default(), MANY, false).unwrap().to);
         let Some(cut) = new.cut else {
             prop_assert!(text.chars().count() <= cap);
             prop_assert_eq!(new.text, text);

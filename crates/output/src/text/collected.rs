@@ -1,7 +1,7 @@
 //! Collected text whose beginning may be dropped, and which still knows its position in the output.
 
+use super::cursor::TextCursor;
 use super::line_ends;
-use super::mark::Mark;
 use super::walk::Walk;
 use crate::{Error, Piece};
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Minimum amount of text to add at a time, and more if much is held, so that looking at all of it each time does
 /// not become slow.
-const PORTION: usize = if cfg!(test) { 100 } else { 32 << 10 };
+const CHUNK_SIZE: usize = if cfg!(test) { 100 } else { 32 << 10 };
 /// Maximum distance of two marks, in bytes of text.
 const BETWEEN_MARKS: usize = if cfg!(test) { 20 } else { 4 << 10 };
 
@@ -19,11 +19,11 @@ pub(super) struct Collected {
     /// The number of bytes that were dropped.
     gone: usize,
     /// Marks, each with the amount of text before it; the first is at or before the beginning of the held text.
-    marks: VecDeque<(usize, Mark)>,
+    marks: VecDeque<(usize, TextCursor)>,
 }
 
 impl Collected {
-    pub(super) fn new(from: Mark) -> Self {
+    pub(super) fn new(from: TextCursor) -> Self {
         Self { text: String::new(), gone: 0, marks: VecDeque::from([(0, from)]) }
     }
 
@@ -39,7 +39,7 @@ impl Collected {
 
     /// Adds the next text; false if that is the end.
     pub(super) fn add(&mut self, walk: &mut Walk) -> Result<bool, Error> {
-        let enough = self.text.len() + PORTION.max(self.text.len() / 2);
+        let enough = self.text.len() + CHUNK_SIZE.max(self.text.len() / 2);
         while self.text.len() < enough {
             let all = self.gone + self.text.len();
             if self.marks.back().is_none_or(|(at, _)| all - at >= BETWEEN_MARKS) {

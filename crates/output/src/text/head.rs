@@ -1,6 +1,6 @@
 //! The beginning of the text.
 
-use super::mark::Mark;
+use super::cursor::TextCursor;
 use super::slice::{Rest, Want, Why, slice};
 use super::walk::Walk;
 use crate::Error;
@@ -36,7 +36,7 @@ pub struct FromByte {
 /// and characters that began before that byte are unknown; at the end of an earlier text there were none.
 pub fn from_byte(dir: &Path, offset: u64, cap_chars: usize, over: bool) -> Result<FromByte, Error> {
     let want = Want { first: 0, lines: u64::MAX, cap_chars, over };
-    let slice = slice(dir, Walk::new(dir, Mark::at(offset)), &want)?;
+    let slice = slice(dir, Walk::new(dir, TextCursor::at(offset)), &want)?;
     Ok(FromByte { text: slice.text, next_offset: slice.rest.map(|rest| rest.offset) })
 }
 
@@ -44,7 +44,7 @@ pub fn from_byte(dir: &Path, offset: u64, cap_chars: usize, over: bool) -> Resul
 /// whole text, except for lines longer than the cap.
 pub fn head(dir: &Path, cap_chars: usize, over: bool) -> Result<Head, Error> {
     let want = Want { first: 0, lines: u64::MAX, cap_chars, over };
-    let slice = slice(dir, Walk::new(dir, Mark::default()), &want)?;
+    let slice = slice(dir, Walk::new(dir, TextCursor::default()), &want)?;
     let in_line = slice.rest.is_some_and(|rest| rest.why == Why::InLine);
     let (next_line, next_offset) = slice.rest.map(|Rest { line, offset, .. }| (line, offset)).unzip();
     Ok(Head { text: slice.text, truncated: next_line.is_some(), next_line, next_offset, in_line })

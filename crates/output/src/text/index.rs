@@ -2,7 +2,7 @@
 //! before it. The index grows with the output. When output is dropped, the index forgets the marks after it, reads
 //! again from there, and reuses its old marks as soon as both agree, which takes a few lines.
 
-use super::mark::Mark;
+use super::cursor::TextCursor;
 use super::walk::{STEP, Walk};
 use crate::reader::end;
 use crate::{Error, Piece, name};
@@ -12,9 +12,9 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineIndex {
     /// The marks in order; all at multiples of `STEP`.
-    marks: Vec<Mark>,
+    marks: Vec<TextCursor>,
     /// The position reached.
-    end: Mark,
+    end: TextCursor,
     gaps: Vec<Gap>,
     /// The starts of the segments that were read: if one is gone, the text has changed.
     starts: Vec<u64>,
@@ -33,7 +33,7 @@ impl LineIndex {
     }
 
     /// Returns the position reached.
-    pub(super) fn end(&self) -> Mark {
+    pub(super) fn end(&self) -> TextCursor {
         self.end
     }
 
@@ -47,9 +47,9 @@ impl LineIndex {
     }
 
     /// Returns a mark shortly before a line begins: within an earlier line, or at the beginning of the text.
-    pub(super) fn before(&self, line: u64) -> Mark {
+    pub(super) fn before(&self, line: u64) -> TextCursor {
         let after = self.marks.partition_point(|mark| mark.line() < line);
-        after.checked_sub(1).map_or(Mark::default(), |last| self.marks[last])
+        after.checked_sub(1).map_or(TextCursor::default(), |last| self.marks[last])
     }
 
     /// Returns true if all segments that were read still exist.
@@ -112,8 +112,8 @@ impl LineIndex {
     }
 
     /// Returns the position of the mark that equals this one, except for the line's number.
-    fn mark_like(&self, mark: &Mark) -> Option<usize> {
-        let at = self.marks.binary_search_by_key(&mark.offset(), Mark::offset).ok()?;
+    fn mark_like(&self, mark: &TextCursor) -> Option<usize> {
+        let at = self.marks.binary_search_by_key(&mark.offset(), TextCursor::offset).ok()?;
         self.marks[at].goes_on_like(mark).then_some(at)
     }
 
@@ -122,7 +122,7 @@ impl LineIndex {
         let here = self.end;
         let Some(at) = known.mark_like(&here) else { return };
         let was = known.marks[at].line();
-        let renumbered = |mark: &Mark| mark.renumbered(was, here.line());
+        let renumbered = |mark: &TextCursor| mark.renumbered(was, here.line());
         self.marks.extend(known.marks[at..].iter().map(renumbered));
         self.gaps.extend(known.gaps.iter().filter(|gap| gap.from >= here.offset()));
         let last = self.starts.last().copied();

@@ -1,7 +1,7 @@
 //! The end of the text, without reading the text before it.
 
 use super::collected::before_chars;
-use super::mark::Mark;
+use super::cursor::TextCursor;
 use super::walk::Walk;
 use crate::reader::end;
 use crate::{Error, Piece, Reader};
@@ -38,7 +38,7 @@ pub fn last(dir: &Path, chars: usize, over: bool) -> Result<String, Error> {
 fn text_between(dir: &Path, bytes: Range<u64>, over: bool) -> Result<String, Error> {
     let mut text = String::new();
     let from = if bytes.start == 0 { 0 } else { line_start(dir, bytes.start)? };
-    let mut walk = Walk::new(dir, Mark::at(from)).until(bytes.end);
+    let mut walk = Walk::new(dir, TextCursor::at(from)).until(bytes.end);
     while !matches!(walk.piece(&mut text)?, Piece::End { .. }) {}
     if over {
         walk.finish(&mut text);

@@ -1,8 +1,8 @@
 //! The text that came since the last read.
 
 use super::collected::{Collected, before_chars};
+use super::cursor::TextCursor;
 use super::grouped;
-use super::mark::Mark;
 use super::walk::Walk;
 use crate::Error;
 use crate::reader::end;
@@ -14,7 +14,7 @@ pub struct Unread {
     /// The new text; if it is too long, its end, after a line that says so.
     pub text: String,
     /// The mark for the next read.
-    pub to: Mark,
+    pub to: TextCursor,
     /// The part that is not shown.
     pub cut: Option<Cut>,
 }
@@ -36,7 +36,7 @@ pub struct Cut {
 ///
 /// Beyond the cap, that many of the newest characters are shown, from the beginning of a line if one begins in the
 /// first half of them. The line that says so comes on top of the cap.
-pub fn unread(dir: &Path, from: Mark, cap_chars: usize, over: bool) -> Result<Unread, Error> {
+pub fn unread(dir: &Path, from: TextCursor, cap_chars: usize, over: bool) -> Result<Unread, Error> {
     // Output that comes meanwhile is left for the next time, or this might never end.
     let mut walk = Walk::new(dir, from).until(end(dir)?);
     let mut held = Collected::new(from);

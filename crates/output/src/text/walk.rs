@@ -1,6 +1,6 @@
 //! Walks over the output piece by piece with a mark.
 
-use super::mark::Mark;
+use super::cursor::TextCursor;
 use crate::{Error, Piece, Reader};
 use std::path::Path;
 
@@ -14,13 +14,13 @@ const BUFFER: usize = 64 << 10;
 pub(super) struct Walk {
     reader: Reader,
     buffer: Vec<u8>,
-    mark: Mark,
+    mark: TextCursor,
     until: u64,
 }
 
 impl Walk {
     /// Begins at `from`, and ends with the output.
-    pub(super) fn new(dir: &Path, from: Mark) -> Self {
+    pub(super) fn new(dir: &Path, from: TextCursor) -> Self {
         Self { reader: Reader::new(dir), buffer: vec![0; BUFFER], mark: from, until: u64::MAX }
     }
 
@@ -30,7 +30,7 @@ impl Walk {
     }
 
     /// Returns the position.
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> TextCursor {
         self.mark
     }
 

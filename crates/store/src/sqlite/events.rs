@@ -3,9 +3,9 @@
 use super::Trouble;
 use super::columns::{count_name, count_of, number, parsed, stored};
 use crate::Failed;
+use crate::events::journal::ToldOfJournal;
+use crate::events::kind;
 use crate::rows::{Count, EventRow, NewEvent};
-use crate::tally::journal::ToldOfJournal;
-use crate::tally::kind;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId};
 

@@ -3,8 +3,8 @@
 use super::Trouble;
 use super::columns::{number, parsed, stored};
 use super::events::tell;
+use crate::events;
 use crate::rows::{Beat, InstanceRow};
-use crate::tally;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::InstanceId;
 use tenure_os::clock::unix_ms;
@@ -29,7 +29,7 @@ pub(super) fn enrol(
              RETURNING incarnation, number",
         )?
         .query_row((instance.as_str(), stored(expires_at_ms), about), beat_of)?;
-    tell(db, &tally::enrolled(instance.clone(), beat, about, unix_ms()))?;
+    tell(db, &events::enrolled(instance.clone(), beat, about, unix_ms()))?;
     Ok(beat)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn unseat(
         )
         .optional()?;
     if let Some(to) = unseated {
-        tell(db, &tally::unseated(instance.clone(), seen, to, now_ms))?;
+        tell(db, &events::unseated(instance.clone(), seen, to, now_ms))?;
     }
     Ok(unseated)
 }

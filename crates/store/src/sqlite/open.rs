@@ -15,7 +15,7 @@ use tenure_os::file::{close_to_others, privately};
 const OPENING: Duration = Duration::from_secs(30);
 
 /// Time that one attempt to write or read waits for another process.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Number of prepared statements that a connection caches: more than the life of a run with a session and a task
 /// takes.
@@ -131,14 +131,14 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
          PRAGMA journal_size_limit = 8388608;",
     )
     .map_err(sql)?;
-    db.busy_timeout(BUSY).map_err(sql)?;
+    db.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }
 
 /// Opens a file read-only, after a writer has opened it.
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY)?;
+    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY_TIMEOUT)?;
     db.execute_batch("PRAGMA cache_size = -1024; PRAGMA mmap_size = 0;")?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)

@@ -5,8 +5,8 @@ use super::columns::{self, number, run_row, stored, to_text, word};
 use super::events::{count, tell, told_of_journal};
 use super::{sessions, tasks, tools};
 use crate::Failed;
+use crate::events::{self, effects};
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
-use crate::tally::{self, tally};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::journal::JournalEntry;
@@ -67,7 +67,7 @@ pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
     if let Some(notify) = run.exec {
         tools::create(db, &ticket.run_id, notify)?;
     }
-    tell(db, &tally::created(run))?;
+    tell(db, &events::created(run))?;
     if let Some(task) = &run.task {
         tasks::track_run(db, task, ticket, ticket.created_at_ms)?;
     }
@@ -85,13 +85,13 @@ pub(super) fn record(
     if let Change::Noted(journal) = change {
         return note(db, &before, journal);
     }
-    let Some(tally) = tally(&before, change, at_ms) else { return Ok(false) };
-    let state = word(tally.state);
+    let Some(effects) = effects(&before, change, at_ms) else { return Ok(false) };
+    let state = word(effects.state);
     write(db, id.as_str(), (&state, change), at_ms)?;
-    for event in &tally.events {
+    for event in &effects.events {
         tell(db, event)?;
     }
-    for (what, times) in tally.counts {
+    for (what, times) in effects.counts {
         count(db, &hold.instance, what, times)?;
     }
     match change {
@@ -134,7 +134,7 @@ fn note(db: &Connection, run: &RunRow, journal: &[JournalEntry]) -> Result<bool,
     if run.state == State::Exited || !journal.iter().any(|entry| entry.what.is_event()) {
         return Ok(false);
     }
-    let events = tally::journal::events(run, journal, &told_of_journal(db, &run.ticket.run_id)?);
+    let events = events::journal::events(run, journal, &told_of_journal(db, &run.ticket.run_id)?);
     for event in &events {
         tell(db, event)?;
     }
@@ -174,7 +174,7 @@ pub(super) fn steal(db: &Connection, theft: &Theft) -> Result<Option<Hold>, Trou
     let Some((epoch, session)) = taken else { return Ok(None) };
     let hold = Hold { instance: to.clone(), epoch };
     tasks::run_stolen(db, run, to)?;
-    tell(db, &tally::stolen(run.clone(), session, (from, &hold), *at_ms))?;
+    tell(db, &events::stolen(run.clone(), session, (from, &hold), *at_ms))?;
     count(db, to, Count::Steal, 1)?;
     Ok(Some(hold))
 }
@@ -219,7 +219,7 @@ pub(super) fn hide(db: &Connection, id: &RunId) -> Result<(), Trouble> {
     let now_ms = unix_ms();
     db.prepare_cached("UPDATE runs SET hidden = 1, updated_at_ms = ?2 WHERE run_id = ?1")?
         .execute((id.as_str(), stored(now_ms)))?;
-    tell(db, &tally::hidden(&row, now_ms))?;
+    tell(db, &events::hidden(&row, now_ms))?;
     Ok(())
 }
 
@@ -227,7 +227,7 @@ pub(super) fn forget(db: &Connection, ids: &[RunId]) -> Result<(), Trouble> {
     for id in ids {
         let Some(row) = run(db, id)?.filter(|row| row.state == State::Exited) else { continue };
         db.prepare_cached("DELETE FROM runs WHERE run_id = ?1")?.execute([id.as_str()])?;
-        tell(db, &tally::removed(&row, unix_ms()))?;
+        tell(db, &events::removed(&row, unix_ms()))?;
     }
     Ok(())
 }

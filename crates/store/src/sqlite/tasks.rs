@@ -1,17 +1,17 @@
-//! Tasks in the embedded registry: the entry to `rows` (storage), `life` (events of the tracked work), `wishes`
+//! Tasks in the embedded registry: the entry to `rows` (storage), `lifecycle` (events of the tracked work), `requests`
 //! (requests about tasks), `outbox` and `queue` (notices), `lists` and `sweep`.
 
-mod life;
+mod lifecycle;
 mod lists;
 mod outbox;
 mod queue;
+mod requests;
 mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod wishes;
 
-pub(super) use life::{
+pub(super) use lifecycle::{
     run_ended, run_started, run_stolen, track_run, track_run_in_background, track_turn, turn_ended, turn_run,
     turn_started, turn_withdrawn,
 };
@@ -43,19 +43,19 @@ impl TaskRegistry for Sqlite {
     }
 
     fn set_policy(&self, task: TaskId, policy: NotifyPolicy, at_ms: u64) -> Reply<Option<TaskRow>> {
-        self.write(move |db| wishes::set_policy(db, &task, policy, at_ms))
+        self.write(move |db| requests::set_policy(db, &task, policy, at_ms))
     }
 
     fn ask_cancel(&self, task: TaskId, at_ms: u64) -> Reply<CancelAsked> {
-        self.write(move |db| wishes::ask_cancel(db, &task, at_ms))
+        self.write(move |db| requests::ask_cancel(db, &task, at_ms))
     }
 
     fn note_progress(&self, which: Tracked, progress: Progress, at_ms: u64) -> Reply<bool> {
-        self.write(move |db| wishes::note_progress(db, &which, &progress, at_ms))
+        self.write(move |db| requests::note_progress(db, &which, &progress, at_ms))
     }
 
     fn acknowledge_task(&self, which: Tracked, at_ms: u64) -> Reply<bool> {
-        self.write(move |db| wishes::acknowledge(db, &which, at_ms))
+        self.write(move |db| requests::acknowledge(db, &which, at_ms))
     }
 
     fn claim_notices(
@@ -86,7 +86,7 @@ impl TaskRegistry for Sqlite {
     }
 
     fn retry_notices(&self, task: TaskId, at_ms: u64) -> Reply<u64> {
-        self.write(move |db| wishes::retry(db, &task, at_ms))
+        self.write(move |db| requests::retry(db, &task, at_ms))
     }
 
     fn queued_notices(&self, session: SessionKey, limit: usize) -> Reply<Vec<Queued>> {

@@ -9,7 +9,7 @@ use std::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
 /// Maximum number of operations in a transaction, which limits how long the first of them waits.
-const MOST: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// An operation on its way to the database.
 pub(super) trait Operation: Send {
@@ -86,7 +86,7 @@ impl Writer {
     pub(super) fn serve(&mut self, queue: &Receiver<Box<dyn Operation>>) {
         while let Ok(first) = queue.recv() {
             let mut batch = vec![first];
-            batch.extend(queue.try_iter().take(MOST - 1));
+            batch.extend(queue.try_iter().take(MAX_BATCH - 1));
             self.commit(batch);
         }
     }

@@ -1,6 +1,6 @@
-//! Claims on runs: the right to start or judge a run, and the right to retry until it is settled. At most one task of
-//! this daemon has each. Without the first, a run that has a row but no directory yet would look like one that was
-//! never started.
+//! Claims on runs: the right to judge a run, and the right to retry it until it is settled. At most one task of this
+//! daemon has each, so two tasks never act on the same run. A start needs no claim: its run is held before it is
+//! recorded.
 
 use crate::sync::lock;
 use std::collections::HashSet;

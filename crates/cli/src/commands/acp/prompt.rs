@@ -16,7 +16,7 @@ use tenure_core::session::{Backend, Mode, SessionRow, SessionState, Stop};
 use tenure_core::tools::sessions::{
     Action, Delivery, EntryJson, Sent, SessionsReply, SessionsRequest, TurnJson,
 };
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_settings::Settings;
 
 /// Number of entries per request.

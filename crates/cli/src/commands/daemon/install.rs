@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use steps::Step;
-use tenure_os::complaint::complain;
 use tenure_os::service::{self, Manager};
+use tenure_os::stderr::complain;
 use tenure_os::{clock, environment, host, place, poll};
 use tenure_settings::Settings;
 

@@ -13,10 +13,10 @@ use tenure_core::identity::Evidence;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
 use tenure_os::clock;
-use tenure_os::complaint::complain;
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::process::{self, Process, Sent};
+use tenure_os::stderr::complain;
 use tenure_settings::Settings;
 
 /// Interval for polling the lock.

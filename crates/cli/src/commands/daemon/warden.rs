@@ -12,11 +12,11 @@ use tenure_core::duration::show;
 use tenure_core::ending::Exit;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
-use tenure_os::complaint::complain;
-use tenure_os::fork::{self, Alone, Errand};
+use tenure_os::fork::{self, ChildSpec, SingleThread};
 use tenure_os::poll::{self, Interest};
 use tenure_os::process::{self, Process};
 use tenure_os::socket::{Conn, Got};
+use tenure_os::stderr::complain;
 use tenure_os::{clock, descriptors, program, reaper};
 use tenure_settings::Settings;
 
@@ -41,7 +41,7 @@ pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failu
         return Ok(serve(settings, Some(conn), None));
     }
     program::set_name(c"tenure-warden");
-    let alone = Alone::check().map_err(Failure::refused)?;
+    let alone = SingleThread::check().map_err(Failure::refused)?;
     let mut starters = Vec::new();
     if let Some(identity) = &args.watch {
         if !is_orphaned(&settings, identity, &conn)? {
@@ -54,7 +54,7 @@ pub(super) fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failu
 }
 
 /// Starts the daemon, and restarts it whenever it died or was replaced.
-fn supervise(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Result<u8, Failure> {
+fn supervise(settings: &Settings, alone: &SingleThread, mut starters: Vec<Conn>) -> Result<u8, Failure> {
     let words = ["daemon", "run", "--warded"].map(OsStr::new);
     let mut pause = FIRST_PAUSE;
     loop {
@@ -65,10 +65,11 @@ fn supervise(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Res
         // Only the first daemon has a waiting client.
         conns.append(&mut starters);
         let own = settings.clone();
-        let errand = Errand { words: &words, letter: &Vec::new, conns: &conns, knows_environment: true };
-        let born = alone.bear(&errand, move |conns| serve_warded(own, conns));
+        let child =
+            ChildSpec { words: &words, message: &Vec::new, conns: &conns, inherits_environment: true };
+        let started = alone.start_child(&child, move |conns| serve_warded(own, conns));
         drop(conns);
-        let pid = born.map_err(Failure::refused)?;
+        let pid = started.map_err(Failure::refused)?;
         // The daemon is our child and not reaped yet, so the pid is still its own.
         if let Some(daemon) = Process::open(pid).map_err(Failure::refused)? {
             watch(settings, &daemon, &signs, MAX_MISSED_SIGNS * STARTUP_FACTOR).map_err(Failure::refused)?;

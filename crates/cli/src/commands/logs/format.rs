@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use tenure_core::output::Stream;
-use tenure_os::complaint::complain;
+use tenure_os::stderr::complain;
 use tenure_output::Cleaner;
 
 /// Some bytes of one stream.

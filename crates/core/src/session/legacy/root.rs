@@ -3,7 +3,7 @@
 //! it.
 
 use super::{LegacyCommand, LegacyRoot};
-use crate::identity::Held;
+use crate::identity::SignalProof;
 use crate::lease::Standing;
 use crate::reconcile::{
     Agreement, Case, Claim, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, Lost, NurseryEvidence,
@@ -19,7 +19,7 @@ pub const START_SLACK_MS: u64 = 2000;
 
 /// The system's answer about a pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum ObservedRoot {
     /// No process has the pid.
     Gone,
     /// The system cannot tell.
@@ -32,7 +32,7 @@ pub enum Seen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     /// The right to signal it, with its identity.
-    pub held: Held,
+    pub held: SignalProof,
     /// Its start time.
     pub started_at_ms: u64,
     /// The file that it executes.
@@ -70,15 +70,15 @@ pub struct Finding {
 }
 
 /// Judges a recorded process by the system's answer.
-pub fn judge(root: Option<&LegacyRoot>, seen: &Seen, wrapper_root: Option<&str>) -> Finding {
+pub fn judge(root: Option<&LegacyRoot>, seen: &ObservedRoot, wrapper_root: Option<&str>) -> Finding {
     let Some(root) = root else {
         let why = "no process is recorded".to_owned();
         return Finding { process: LegacyProcess::None, proof: why.clone(), why };
     };
     let (evidence, compared) = match seen {
-        Seen::Gone => (RootEvidence::Gone, Compared::unlooked()),
-        Seen::Unreadable(why) => (RootEvidence::Unreadable(why.clone()), Compared::unlooked()),
-        Seen::Alive(live) => compare(root, live, wrapper_root),
+        ObservedRoot::Gone => (RootEvidence::Gone, Compared::unlooked()),
+        ObservedRoot::Unreadable(why) => (RootEvidence::Unreadable(why.clone()), Compared::unlooked()),
+        ObservedRoot::Alive(live) => compare(root, live, wrapper_root),
     };
     let claim = if root.wrapper { Claim::Wrapper } else { Claim::Command }(compared.agreement);
     finding(root.pid, &decide(&case(evidence, claim)), &compared.said)

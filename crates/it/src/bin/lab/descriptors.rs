@@ -4,7 +4,7 @@ use crate::stranger::fork_to_do;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use tenure_os::descriptors::{close_all_but, take_only};
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::socket::Conn;
 
 /// Opens a descriptor at the first free number from `from`.
@@ -29,7 +29,7 @@ fn open() -> Vec<i32> {
 }
 
 pub(crate) fn all_but_the_passed_are_closed() {
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     let kept = [3, 4, 7, 50, 200, 201, 1000].map(|at| Conn::from_fd(open_at(at)).expect("a descriptor"));
     for wanted in &kept {
         let failed = fork_to_do(&alone, || {

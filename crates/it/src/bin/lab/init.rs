@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode};
 use tenure_core::ending::Exit;
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::poll::{self, Interest};
 use tenure_os::reaper;
 use tenure_os::signals::{self, Signals};
@@ -34,6 +34,6 @@ pub(crate) fn main(pid_max: &str, words: &[&str]) -> ExitCode {
 }
 
 /// Uses up pids until only reused ones are left.
-pub(crate) fn use_up_pids(alone: &Alone) {
+pub(crate) fn use_up_pids(alone: &SingleThread) {
     while crate::stranger::fork_and_reap(alone) < RESERVED {}
 }

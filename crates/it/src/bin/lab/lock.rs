@@ -3,7 +3,7 @@
 use crate::stranger::{fork_idle_after, fork_to_do, idle_until_orphaned_by, reap};
 use rustix::process::Signal;
 use tenure_os::file::Dir;
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::lock::{Holder, Lock, holder};
 
 const NAME: &str = "keeper";
@@ -15,7 +15,7 @@ fn place() -> (tempfile::TempDir, Dir) {
 }
 
 pub(crate) fn dies_with_its_holder() {
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     let (_base, dir) = place();
     assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Nobody, "there is no file yet");
     let keeper = fork_idle_after(&alone, || {
@@ -39,7 +39,7 @@ pub(crate) fn dies_with_its_holder() {
 }
 
 pub(crate) fn is_not_inherited() {
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     let (_base, dir) = place();
     let lock = Lock::take(&dir, NAME).expect("a lock").expect("it is free");
     for _ in 0..2 {

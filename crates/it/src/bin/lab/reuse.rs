@@ -17,14 +17,14 @@ use tenure_it::{WAIT_LIMIT, eventually, proc, within};
 use tenure_keeper::orphaned::by_daemon::OrphanedRun;
 use tenure_keeper::orphaned::by_parent::{self, FallenRun};
 use tenure_keeper::rundir::RunDir;
-use tenure_os::fork::Alone;
-use tenure_os::kin::Kin;
+use tenure_os::fork::SingleThread;
 use tenure_os::process::{Process, Sent, here, look};
+use tenure_os::run_marks::RunMarks;
 use tenure_os::tree::{self, Member};
 
-pub(crate) fn begin() -> Alone {
+pub(crate) fn begin() -> SingleThread {
     block_all();
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     use_up_pids(&alone);
     alone
 }
@@ -77,7 +77,7 @@ pub(crate) fn end_stranger(pid: i32) {
 pub(crate) fn of_a_member() {
     let alone = begin();
     let first = fork_idle(&alone);
-    let members: Vec<Member> = tree::members(&HashSet::new(), &Kin::default());
+    let members: Vec<Member> = tree::members(&HashSet::new(), &RunMarks::default());
     assert_eq!(members.iter().map(Member::pid).collect::<Vec<_>>(), [first.pid]);
     end(&first);
     let stranger = Stranger::at(&alone, first.pid);

@@ -9,7 +9,7 @@ use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::signal::Signal;
 use tenure_it::{eventually, proc};
 use tenure_os::enclosure::Enclosure;
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::process::Sent;
 use tenure_os::root::Root;
 use tenure_os::spawn::{Gated, Outcome, Plan, start_root};
@@ -22,7 +22,7 @@ fn plan(argv: &[&str], cwd: &str) -> Plan {
 }
 
 fn fork(plan: &Plan) -> Gated {
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     start_root(&alone, plan, &Stdio::pipes(false).expect("pipes"), None).expect("a fork")
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn a_root_is_in_its_cgroup_before_it_executes() {
         Ok(cgroup) => cgroup,
         Err(why) => return println!("cannot run here: {why}"),
     };
-    let alone = Alone::check().expect("one thread");
+    let alone = SingleThread::check().expect("one thread");
     let stdio = Stdio::pipes(false).expect("pipes");
     let gated = start_root(&alone, &plan(&["true"], "/"), &stdio, Some(&cgroup)).expect("a fork");
     assert_eq!(cgroup.pids().expect("a list"), [gated.root().pid()]);

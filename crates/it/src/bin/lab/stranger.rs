@@ -3,7 +3,7 @@
 use rustix::process::{Pid, WaitOptions, waitpid};
 use tenure_it::held_process::HeldProcess;
 use tenure_it::proc;
-use tenure_os::fork::Alone;
+use tenure_os::fork::SingleThread;
 use tenure_os::signals::Signals;
 
 /// A process that must not be signalled.
@@ -19,13 +19,13 @@ pub(crate) fn block_all() {
 }
 
 /// Forks a process that sleeps until it is killed.
-pub(crate) fn fork_idle(alone: &Alone) -> HeldProcess {
+pub(crate) fn fork_idle(alone: &SingleThread) -> HeldProcess {
     let pid = alone.fork(idle).expect("a fork");
     HeldProcess::hold(pid).expect("an unreaped child is there")
 }
 
 /// Forks a process that calls `work` and then sleeps until it is killed; returns after `work`.
-pub(crate) fn fork_idle_after(alone: &Alone, work: impl FnOnce()) -> HeldProcess {
+pub(crate) fn fork_idle_after(alone: &SingleThread, work: impl FnOnce()) -> HeldProcess {
     let (told, tell) = rustix::pipe::pipe().expect("a pipe");
     let pid = alone.fork(|| {
         work();
@@ -38,7 +38,7 @@ pub(crate) fn fork_idle_after(alone: &Alone, work: impl FnOnce()) -> HeldProcess
 }
 
 /// Forks a process that calls `work`, and returns its code: zero unless it panicked.
-pub(crate) fn fork_to_do(alone: &Alone, work: impl FnOnce()) -> i32 {
+pub(crate) fn fork_to_do(alone: &SingleThread, work: impl FnOnce()) -> i32 {
     let work = std::panic::AssertUnwindSafe(work);
     let pid = alone.fork(|| u8::from(std::panic::catch_unwind(work).is_err())).expect("a fork");
     let pid = Pid::from_raw(pid).expect("a pid");
@@ -57,7 +57,7 @@ pub(crate) fn idle_until_orphaned_by(parent: Pid) -> u8 {
 }
 
 /// Forks a process that ends at once, reaps it, and returns its pid.
-pub(crate) fn fork_and_reap(alone: &Alone) -> i32 {
+pub(crate) fn fork_and_reap(alone: &SingleThread) -> i32 {
     let pid = alone.fork(|| 0).expect("a fork");
     reap(pid);
     pid
@@ -72,7 +72,7 @@ pub(crate) fn reap(pid: i32) {
 impl Stranger {
     /// Forks until a child has this pid; the others end at once. If the kernel accepts a wish, that is the
     /// first.
-    pub(crate) fn at(alone: &Alone, pid: i32) -> Self {
+    pub(crate) fn at(alone: &SingleThread, pid: i32) -> Self {
         for _ in 0..10_000 {
             let _ = std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string());
             let is_it = || std::process::id().cast_signed() == pid;

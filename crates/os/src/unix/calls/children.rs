@@ -1,6 +1,6 @@
 //! The children of this process: waiting for them, and forking them.
 
-use crate::fork::Alone;
+use crate::fork::SingleThread;
 use crate::reaper::Ended;
 use crate::system;
 use std::io;
@@ -91,7 +91,7 @@ pub(crate) fn hurry() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
-pub(crate) fn fork(_alone: &Alone, work: impl FnOnce() -> u8) -> io::Result<i32> {
+pub(crate) fn fork(_alone: &SingleThread, work: impl FnOnce() -> u8) -> io::Result<i32> {
     // SAFETY: the process has one thread, so the child's copy of every lock and of the heap is consistent.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),

@@ -12,9 +12,9 @@ use tenure_core::ids::InstanceId;
 use tenure_core::session::{AgentId, KEY_BYTES, Narrowing, Pattern, SessionKey, SessionState, Term};
 
 /// Up to this number, rows are examined one by one, instead of an index that may have a million other rows.
-const FEW: usize = 2_000;
+const SCAN_LIMIT: usize = 2_000;
 /// Up to this number, agents are looked up one by one.
-const FEW_AGENTS: usize = 64;
+const AGENT_SCAN_LIMIT: usize = 64;
 
 /// A position in the list: the session's time of creation, and its key.
 type Place = (i64, String);
@@ -40,7 +40,7 @@ enum Lookup {
 type Sql = (String, Vec<Value>);
 
 pub(super) fn page(db: &Connection, query: &SessionQuery) -> Result<SessionPage, Trouble> {
-    page_looking(db, query, FEW)
+    page_looking(db, query, SCAN_LIMIT)
 }
 
 fn page_looking(db: &Connection, query: &SessionQuery, few: usize) -> Result<SessionPage, Trouble> {
@@ -147,7 +147,7 @@ fn agents(db: &Connection, prefix: &str) -> Result<Option<Vec<AgentId>>, Trouble
         if !name.starts_with(prefix) {
             break;
         }
-        if found.len() == FEW_AGENTS {
+        if found.len() == AGENT_SCAN_LIMIT {
             return Ok(None);
         }
         found.push(parsed(&name)?);

@@ -3,11 +3,11 @@
 
 use super::{rows, turns};
 use crate::Failed;
+use crate::events::sessions as told;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
 use crate::sqlite::tasks;
-use crate::tally::sessions as told;
 use crate::tasks::NewTask;
 use crate::turns::{Message, NewTurn, Turn};
 use rusqlite::{Connection, Row};

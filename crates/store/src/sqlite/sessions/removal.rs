@@ -2,17 +2,17 @@
 //! below it, and a new session with the same key would inherit it. An unreadable one stays too.
 
 use super::rows::{SESSION, readable, session_row};
+use crate::events::sessions as told;
 use crate::sessions::UnreadableSession;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::stored;
 use crate::sqlite::events::tell;
-use crate::tally::sessions as told;
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::session::{SessionKey, SessionRow};
 use tenure_os::clock::unix_ms;
 
 /// The condition that a session `s` is closed, and all below it.
-const MAY_GO: &str = "s.state = 'closed'
+const REMOVABLE: &str = "s.state = 'closed'
      AND NOT EXISTS (SELECT 1 FROM sessions c INDEXED BY sessions_children
          WHERE c.parent = s.key AND c.state <> 'closed')
      AND NOT EXISTS (SELECT 1 FROM session_ancestors a
@@ -40,7 +40,7 @@ pub(super) fn trim(
 ) -> Result<Vec<SessionKey>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT {SESSION} FROM sessions s INDEXED BY sessions_closed
-         WHERE (s.closed_at_ms, s.key) < (?1, ?2) AND {MAY_GO} ORDER BY s.closed_at_ms, s.key"
+         WHERE (s.closed_at_ms, s.key) < (?1, ?2) AND {REMOVABLE} ORDER BY s.closed_at_ms, s.key"
     ))?;
     let too_old = (stored(before_ms), String::new());
     let mut rows = statement.query(oldest_kept(db, most)?.max(too_old))?;
@@ -62,7 +62,7 @@ pub(super) fn trim(
 
 pub(super) fn forget(db: &Connection, key: &SessionKey) -> Result<bool, Trouble> {
     let mut statement =
-        db.prepare_cached(&format!("SELECT {SESSION} FROM sessions s WHERE s.key = ?1 AND {MAY_GO}"))?;
+        db.prepare_cached(&format!("SELECT {SESSION} FROM sessions s WHERE s.key = ?1 AND {REMOVABLE}"))?;
     let found = statement.query([key.as_str()])?.next()?.map(session_row).transpose()?;
     let Some(session) = found else { return Ok(false) };
     remove(db, &session.row)?;

@@ -2,11 +2,11 @@
 
 use super::{queue, turns};
 use crate::Failed;
+use crate::events::sessions as told;
 use crate::sessions::{Move, Moved, NewSession, Session, UnreadableSession};
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{from_text, number, parsed, stored, to_text};
 use crate::sqlite::events::tell;
-use crate::tally::sessions as told;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::session::{AgentId, Known, Refused, SessionKey, SessionRow, SessionState, spawn};
 

@@ -2,12 +2,12 @@
 
 use super::{queue, rows};
 use crate::Failed;
+use crate::events::sessions as told;
 use crate::sessions::Session;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{from_word, number, parsed, stored, word};
 use crate::sqlite::events::tell;
 use crate::sqlite::tasks;
-use crate::tally::sessions as told;
 use crate::tasks::NewTask;
 use crate::turns::{FinalText, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use rusqlite::{Connection, OptionalExtension, Row};

@@ -3,11 +3,11 @@
 //! the same key.
 
 use super::rows::{self, from_json, to_json};
+use crate::events::tasks as told;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, stored};
 use crate::sqlite::events::tell;
 use crate::sqlite::sessions;
-use crate::tally::tasks as told;
 use crate::tasks::{Backlog, Claim, Claimed, Tried};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, TaskId};
@@ -93,18 +93,18 @@ pub(super) fn claim(
 }
 
 /// The condition that a notice is still due, and the claim valid.
-const MINE: &str = "key = ?1 AND attempts = ?2 AND state = 'due' AND claimed_by IS NOT NULL";
+const VALID_CLAIM: &str = "key = ?1 AND attempts = ?2 AND state = 'due' AND claimed_by IS NOT NULL";
 
 pub(super) fn renew(db: &Connection, claim: &Claim, until_ms: u64) -> Result<bool, Trouble> {
     let changed = db
-        .prepare_cached(&format!("UPDATE outbox SET next_at_ms = ?3 WHERE {MINE}"))?
+        .prepare_cached(&format!("UPDATE outbox SET next_at_ms = ?3 WHERE {VALID_CLAIM}"))?
         .execute((claim.key.as_str(), stored(claim.attempt), stored(until_ms)))?;
     Ok(changed > 0)
 }
 
 pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) -> Result<bool, Trouble> {
     let found: Option<(String, String)> = db
-        .prepare_cached(&format!("SELECT task_id, purpose FROM outbox WHERE {MINE}"))?
+        .prepare_cached(&format!("SELECT task_id, purpose FROM outbox WHERE {VALID_CLAIM}"))?
         .query_row((claim.key.as_str(), stored(claim.attempt)), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((task, purpose)) = found else { return Ok(false) };
@@ -162,7 +162,7 @@ pub(super) fn is_of_end(purpose: &str) -> bool {
 /// Returns true if the next turn of a session reads its queue. An unreadable row counts as true.
 fn is_read(db: &Connection, owner: Option<&SessionKey>) -> Result<bool, Trouble> {
     let Some(owner) = owner else { return Ok(false) };
-    Ok(match super::life::standing(db, Some(owner))? {
+    Ok(match super::lifecycle::standing(db, Some(owner))? {
         Standing::Open => sessions::row(db, owner)?.is_none_or(|row| row.backend.reads_notices()),
         Standing::Nobody | Standing::Over => false,
     })

@@ -1,10 +1,10 @@
 //! The rows of tasks and their latest events.
 
 use crate::Failed;
+use crate::events::tasks as told;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
-use crate::tally::tasks as told;
 use crate::tasks::Tracked;
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 use serde::Serialize;

@@ -2,11 +2,11 @@
 //! tasks that are merely kept.
 
 use super::rows::{TASK, readable};
-use super::{life, outbox, rows};
+use super::{lifecycle, outbox, rows};
+use crate::events::tasks as told;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
-use crate::tally::tasks as told;
 use crate::tasks::{Audited, Sweep, Swept};
 use rusqlite::{Connection, OptionalExtension, Params};
 use tenure_core::defaults;
@@ -105,7 +105,7 @@ pub(super) fn apply(db: &Connection, sweep: Sweep) -> Result<Swept, Trouble> {
     let (lost, swept) = look(db, sweep)?;
     for mut row in lost {
         let why = gone(&row);
-        life::lose(db, &mut row, why, sweep.now_ms)?;
+        lifecycle::lose(db, &mut row, why, sweep.now_ms)?;
     }
     for id in &swept.stamped {
         let kept_ms = u64::try_from(defaults::KEEP_TASKS_FOR.as_millis()).unwrap_or(u64::MAX);
@@ -138,7 +138,7 @@ pub(super) fn lose(db: &Connection, task: &TaskId, why: &str, at_ms: u64) -> Res
     if is_backed(db, &row, at_ms)? {
         return Ok(false);
     }
-    life::lose(db, &mut row, why, at_ms)
+    lifecycle::lose(db, &mut row, why, at_ms)
 }
 
 /// Counts the tasks.

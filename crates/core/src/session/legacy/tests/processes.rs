@@ -1,13 +1,13 @@
 //! The verdict on the process that a record names: one test per case.
 
 use super::*;
-use crate::identity::{Evidence, Held, Identity, Place, Sighting};
+use crate::identity::{Evidence, Identity, Place, Sighting, SignalProof};
 
 const PID: i32 = 4711;
 const START: u64 = 1_770_091_506_789;
 const MINE: &str = "/state/mine";
 
-fn held() -> Held {
+fn held() -> SignalProof {
     let place = Place { machine_id: None, boot_id: "b".into(), pid_namespace: 1 };
     let identity = Identity { place: place.clone(), pid: PID, start_time: 7, pidfs_inode: None };
     let seen = Sighting::Found { start_time: 7, pidfs_inode: None };
@@ -23,8 +23,8 @@ fn live(words: &[&str]) -> Live {
     Live { held: held(), started_at_ms: START, exe: Some("/usr/bin/node".into()), command }
 }
 
-fn alive(words: &[&str]) -> Seen {
-    Seen::Alive(live(words))
+fn alive(words: &[&str]) -> ObservedRoot {
+    ObservedRoot::Alive(live(words))
 }
 
 fn recorded(command: Option<&str>, started_at_ms: Option<u64>) -> LegacyRoot {
@@ -38,7 +38,13 @@ fn wrapped(command: Option<&str>, started_at_ms: Option<u64>) -> LegacyRoot {
 
 /// Checks the state, and that the sentence contains all of these parts.
 #[track_caller]
-fn check(root: &LegacyRoot, seen: &Seen, wrapper_root: Option<&str>, word: LegacyProcess, parts: &[&str]) {
+fn check(
+    root: &LegacyRoot,
+    seen: &ObservedRoot,
+    wrapper_root: Option<&str>,
+    word: LegacyProcess,
+    parts: &[&str],
+) {
     let finding = judge(Some(root), seen, wrapper_root);
     assert_eq!(finding.process, word, "{}", finding.why);
     let about = format!("pid {PID}");
@@ -52,7 +58,7 @@ const WORDS: [&str; 3] = ["node", "/opt/adapter.mjs", "--stdio"];
 
 #[test]
 fn a_pid_reused_by_an_unrelated_process_is_told_by_its_start_time() {
-    let stranger = Seen::Alive(Live { started_at_ms: START + 3_600_000, ..live(&["sshd"]) });
+    let stranger = ObservedRoot::Alive(Live { started_at_ms: START + 3_600_000, ..live(&["sshd"]) });
     let root = recorded(Some(ADAPTER), Some(START));
     check(&root, &stranger, None, LegacyProcess::PidReused, &["another's now", "another time"]);
     check(&recorded(None, Some(START)), &stranger, None, LegacyProcess::PidReused, &[]);
@@ -74,7 +80,7 @@ fn a_pid_reused_by_another_gateways_wrapper_root_is_never_verified() {
     let later =
         Live { started_at_ms: START + 60_000, ..live(&["node", "/state/theirs/codex-acp-wrapper.mjs"]) };
     let mine = wrapped(Some("node /state/mine/codex-acp-wrapper.mjs"), Some(START));
-    check(&mine, &Seen::Alive(later), Some(MINE), LegacyProcess::PidReused, &[]);
+    check(&mine, &ObservedRoot::Alive(later), Some(MINE), LegacyProcess::PidReused, &[]);
 }
 
 #[test]
@@ -115,7 +121,13 @@ fn a_wrapper_is_what_is_executed_and_not_what_is_only_named() {
         check(&wrapped(None, Some(START)), &alive(words), Some(MINE), LegacyProcess::Verified, &[]);
     }
     let native = Live { exe: Some("/state/mine/wrapper".into()), ..live(&["wrapper"]) };
-    check(&wrapped(None, Some(START)), &Seen::Alive(native), Some(MINE), LegacyProcess::Verified, &[]);
+    check(
+        &wrapped(None, Some(START)),
+        &ObservedRoot::Alive(native),
+        Some(MINE),
+        LegacyProcess::Verified,
+        &[],
+    );
     // An editor that has the wrapper's file open has its path, but neither its command nor its start time.
     check(
         &wrapped(Some(line), None),
@@ -138,7 +150,7 @@ fn a_wrapper_root_alone_does_not_tell_two_sessions_of_one_gateway_apart() {
 
 #[test]
 fn a_record_without_a_pid_names_no_process() {
-    let finding = judge(None, &Seen::Gone, None);
+    let finding = judge(None, &ObservedRoot::Gone, None);
     assert_eq!((finding.process, finding.why.as_str()), (LegacyProcess::None, "no process is recorded"));
 }
 
@@ -155,14 +167,14 @@ fn a_record_without_a_command_has_nothing_that_could_agree() {
 #[test]
 fn a_process_list_that_is_unreadable_settles_nothing() {
     for root in [recorded(Some(ADAPTER), Some(START)), recorded(None, None), wrapped(None, None)] {
-        let seen = Seen::Unreadable("permission denied".into());
+        let seen = ObservedRoot::Unreadable("permission denied".into());
         check(&root, &seen, Some(MINE), LegacyProcess::Unverified, &["permission denied"]);
     }
 }
 
 #[test]
 fn a_live_command_that_is_unreadable_is_no_agreement() {
-    let hidden = Seen::Alive(Live { command: Err("it is hidden".into()), ..live(&[]) });
+    let hidden = ObservedRoot::Alive(Live { command: Err("it is hidden".into()), ..live(&[]) });
     check(&recorded(Some(ADAPTER), None), &hidden, None, LegacyProcess::Unverified, &["it is hidden"]);
     check(&wrapped(None, Some(START)), &hidden, Some(MINE), LegacyProcess::Unverified, &["it is hidden"]);
 }
@@ -170,7 +182,7 @@ fn a_live_command_that_is_unreadable_is_no_agreement() {
 #[test]
 fn a_stale_record_whose_process_is_missing_is_told_as_gone() {
     for root in [recorded(Some(ADAPTER), Some(START)), recorded(None, None), wrapped(None, None)] {
-        check(&root, &Seen::Gone, Some(MINE), LegacyProcess::Gone, &["gone"]);
+        check(&root, &ObservedRoot::Gone, Some(MINE), LegacyProcess::Gone, &["gone"]);
     }
 }
 
@@ -182,7 +194,7 @@ fn a_start_time_agrees_within_the_clocks_granularity_and_not_beyond() {
         (START_SLACK_MS + 1, LegacyProcess::Unverified, LegacyProcess::PidReused),
     ] {
         for started_at_ms in [START - apart, START + apart] {
-            let seen = Seen::Alive(Live { started_at_ms, ..live(&WORDS) });
+            let seen = ObservedRoot::Alive(Live { started_at_ms, ..live(&WORDS) });
             check(&recorded(Some(ADAPTER), Some(START)), &seen, None, word, &[]);
             check(&recorded(None, Some(START)), &seen, None, without_command, &[]);
         }
@@ -191,7 +203,7 @@ fn a_start_time_agrees_within_the_clocks_granularity_and_not_beyond() {
 
 #[test]
 fn the_same_command_at_another_time_is_neither_verified_nor_told_to_be_gone() {
-    let later = Seen::Alive(Live { started_at_ms: START + 60_000, ..live(&WORDS) });
+    let later = ObservedRoot::Alive(Live { started_at_ms: START + 60_000, ..live(&WORDS) });
     let root = recorded(Some(ADAPTER), Some(START));
     check(&root, &later, None, LegacyProcess::Unverified, &["another time"]);
 }

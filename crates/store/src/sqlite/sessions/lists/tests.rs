@@ -188,7 +188,7 @@ fn a_list_has_all_that_is_asked_for_once_and_the_newest_first() {
         let query = SessionQuery { narrowing, parent, after: None, limit: 7, ..asked(mask) };
         let expected: Vec<_> =
             rows.iter().filter(|row| matches(&query, row)).map(|row| row.key.clone()).collect();
-        for few in [0, FEW] {
+        for few in [0, SCAN_LIMIT] {
             assert_eq!(listed(&db, query.clone(), few), expected, "{few}: {query:?}");
         }
     }
@@ -197,7 +197,7 @@ fn a_list_has_all_that_is_asked_for_once_and_the_newest_first() {
 #[test]
 fn many_agents_are_looked_up_as_a_range() {
     let db = database();
-    for (row, n) in rows().into_iter().cycle().zip(0..FEW_AGENTS + 2) {
+    for (row, n) in rows().into_iter().cycle().zip(0..AGENT_SCAN_LIMIT + 2) {
         let name = format!("lab{n:03}");
         let key = key(&format!("agent:{name}:1"));
         let row = SessionRow { key, agent: Some(name.parse().unwrap()), ..row };
@@ -207,9 +207,9 @@ fn many_agents_are_looked_up_as_a_range() {
         let any_of = vec![Term::Agent(Pattern::Prefix(prefix.to_owned()))];
         let query =
             SessionQuery { narrowing: Some(Narrowing { any_of }), limit: 9, ..SessionQuery::default() };
-        (lookups(&db, &query, FEW).ok().unwrap().len(), listed(&db, query, FEW).len())
+        (lookups(&db, &query, SCAN_LIMIT).ok().unwrap().len(), listed(&db, query, SCAN_LIMIT).len())
     };
-    assert_eq!(count("lab"), (1, FEW_AGENTS + 2));
+    assert_eq!(count("lab"), (1, AGENT_SCAN_LIMIT + 2));
     assert_eq!(count("lab00"), (10, 10));
     assert_eq!(count("lab000"), (1, 1));
     assert_eq!(count("lac"), (0, 0));

@@ -1,6 +1,6 @@
 //! Requests about a task by people, by owners and by the work itself.
 
-use super::life::{self, standing};
+use super::lifecycle::{self, standing};
 use super::{outbox, rows};
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::stored;
@@ -66,7 +66,7 @@ pub(super) fn ask_cancel(db: &Connection, task: &TaskId, at_ms: u64) -> Result<C
     let Some(mut row) = rows::by_id(db, task)? else { return Ok(CancelAsked::NoTask) };
     match row.ask_cancel(at_ms) {
         Ok(done) => {
-            life::write(db, &mut row, done, at_ms)?;
+            lifecycle::write(db, &mut row, done, at_ms)?;
             Ok(CancelAsked::Noted(Box::new(row)))
         }
         Err(_) => Ok(CancelAsked::Over(Box::new(row))),
@@ -85,7 +85,7 @@ pub(super) fn note_progress(
         return Ok(false);
     }
     let Ok(done) = row.go_on(progress, at_ms) else { return Ok(false) };
-    life::write(db, &mut row, done, at_ms)?;
+    lifecycle::write(db, &mut row, done, at_ms)?;
     Ok(true)
 }
 

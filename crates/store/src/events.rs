@@ -110,7 +110,7 @@ const NAMED: usize = 16;
 
 /// The effect of a change of a run.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Tally {
+pub(crate) struct Effects {
     /// The new state.
     pub(crate) state: State,
     /// The events.
@@ -122,7 +122,7 @@ pub(crate) struct Tally {
 /// Returns the effect of a change; `None` if the run has passed it. Unlike a live run's own steps, the registry's
 /// may skip states, because it only learns of those that a daemon saw.
 #[must_use]
-pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tally> {
+pub(crate) fn effects(before: &RunRow, change: &Change, at_ms: u64) -> Option<Effects> {
     let (state, kind, detail, counts) = match (change, before.state) {
         // The end of a run may be requested before its start is known; the start is news until it is recorded.
         (Change::Started(note), state @ (State::Starting | State::Running | State::Exiting)) => {
@@ -143,7 +143,7 @@ pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tall
         }
     };
     let events = vec![of_run(before, &before.hold.instance, kind, detail, at_ms)];
-    Some(Tally { state, events, counts })
+    Some(Effects { state, events, counts })
 }
 
 fn started(note: &KeeperNote) -> Value {

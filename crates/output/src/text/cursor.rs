@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// the other. The default is the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Mark {
+pub struct TextCursor {
     offset: u64,
     line: u64,
     merger: Merger,
@@ -18,7 +18,7 @@ pub struct Mark {
     losing: bool,
 }
 
-impl Mark {
+impl TextCursor {
     /// Makes a mark at a byte, with nothing known before it.
     pub(super) fn at(offset: u64) -> Self {
         Self { offset, ..Self::default() }

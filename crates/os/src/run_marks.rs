@@ -1,12 +1,12 @@
-//! The marks by which the processes of a run are found, besides being below their keeper. The system decides which
-//! marks are used: where orphans come back to the keeper, or no process leaves a job, that is enough.
+//! The marks that identify a run's processes, besides being below their keeper. The system decides which marks are
+//! used: where orphans come back to the keeper, or no process leaves a job, that is enough.
 
 use crate::enclosure::Enclosure;
 use tenure_core::identity::Identity;
 
 /// The marks of a run whose processes are searched.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Kin<'a> {
+pub struct RunMarks<'a> {
     /// The run's enclosure.
     pub enclosure: Option<&'a Enclosure>,
     /// The root, whose pid is the session's number. Once it is reaped, another session may get that number.

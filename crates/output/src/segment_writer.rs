@@ -2,7 +2,7 @@
 //! disk without its origin; readers go by the true length of the log. The slot after the last entry is always on
 //! disk already, so that a loss can be recorded when the disk is full.
 
-use crate::{at, name};
+use crate::{name, positional_io};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ static BLANK: [u8; 4096] = [0; 4096];
 
 /// The segment, see the module.
 #[derive(Debug)]
-pub(crate) struct Growing {
+pub(crate) struct SegmentWriter {
     start: u64,
     limit: u64,
     /// The index; `None` if even that could not be created.
@@ -34,7 +34,7 @@ pub(crate) struct Growing {
     reserved: u64,
 }
 
-impl Growing {
+impl SegmentWriter {
     /// Creates an empty segment for at most `size` bytes, or leaves nothing behind. The log is created with the
     /// first byte, so that a starting run waits for one file less.
     pub(crate) fn create(dir: &Path, start: u64, size: u64) -> io::Result<Self> {
@@ -135,11 +135,11 @@ impl Growing {
             Some(log) => log,
             None => self.log.insert(File::create(&self.log_path)?),
         };
-        at::write(log, bytes, at - self.start)
+        positional_io::write(log, bytes, at - self.start)
     }
 
     fn write_last(&self) -> io::Result<()> {
-        at::write_all(self.index()?, &self.last.encode(), self.slot * Entry::SIZE as u64)
+        positional_io::write_all(self.index()?, &self.last.encode(), self.slot * Entry::SIZE as u64)
     }
 
     fn index(&self) -> io::Result<&File> {
@@ -150,7 +150,7 @@ impl Growing {
     fn reserve(&mut self, slot: u64) -> io::Result<()> {
         let end = (slot + 1) * Entry::SIZE as u64;
         while self.reserved < end {
-            at::write_all(self.index()?, &BLANK, self.reserved)?;
+            positional_io::write_all(self.index()?, &BLANK, self.reserved)?;
             self.reserved += BLANK.len() as u64;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The family of the operating system, for messages to people. Code asks the other modules for a capability
+//! The operating system's name, for messages to people and for tests. Code asks the other modules for a capability
 //! instead.
 
 /// The systems that Tenure runs on.
@@ -19,4 +19,13 @@ pub fn here() -> Family {
         "macos" => Family::MacOs,
         _ => Family::Windows,
     }
+}
+
+#[cfg(windows)]
+pub use crate::system::is_wine;
+
+/// Returns true for a Windows program under Wine. Only for tests of behaviour that Wine does not have.
+#[cfg(not(windows))]
+pub fn is_wine() -> bool {
+    false
 }

@@ -49,11 +49,11 @@ fn every_change_moves_forward_or_is_no_news() {
     ];
     for (state, expected) in table {
         for (change, expected) in [&started, &leaving, &ended].into_iter().zip(expected) {
-            let tally = tally(&row(state, None), change, 7);
-            assert_eq!(tally.as_ref().map(|tally| tally.state), expected, "{state}: {change:?}");
-            assert!(tally.is_none_or(|tally| tally.events.len() == 1));
+            let effects = effects(&row(state, None), change, 7);
+            assert_eq!(effects.as_ref().map(|effects| effects.state), expected, "{state}: {change:?}");
+            assert!(effects.is_none_or(|effects| effects.events.len() == 1));
         }
-        assert_eq!(tally(&row(state, Some(note())), &started, 7), None, "it is noted already");
+        assert_eq!(effects(&row(state, Some(note())), &started, 7), None, "it is noted already");
     }
 }
 
@@ -63,8 +63,8 @@ fn an_event_says_what_is_known_and_nothing_else() {
     termination.signal = Some(9);
     termination.leftovers = 2;
     termination.survivors = (0..40).map(|pid| ProcessNote { pid, exe: None }).collect();
-    let tally = tally(&row(State::Exiting, None), &ending(termination), 7).unwrap();
-    let event = &tally.events[0];
+    let effects = effects(&row(State::Exiting, None), &ending(termination), 7).unwrap();
+    let event = &effects.events[0];
     assert_eq!((event.at_ms, event.kind.as_str()), (7, "run-ended"));
     assert_eq!(event.detail["cause"], "manual-cancel");
     assert_eq!((&event.detail["signal"], &event.detail["leftovers"]), (&9.into(), &2.into()));

@@ -2,7 +2,7 @@
 //! order of their offsets and end at the first slot that does not decode. The last one may grow, shrink to the
 //! bytes really written, or be half rewritten at any moment, so it is never cached.
 
-use crate::{Error, at, name};
+use crate::{Error, name, positional_io};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tenure_core::output::Entry;
 
 /// The open segment, see the module.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct SegmentReader {
     start: u64,
     index: File,
     index_path: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Stored {
     slot: u64,
 }
 
-impl Stored {
+impl SegmentReader {
     /// Opens a segment; `None` if it has been dropped.
     pub(crate) fn open(dir: &Path, start: u64) -> Result<Option<Self>, Error> {
         let (index_path, log_path) = (name::index(dir, start), name::log(dir, start));
@@ -36,7 +36,7 @@ impl Stored {
     /// Returns the entry in a slot; `None` is the end of the index.
     pub(crate) fn entry(&self, slot: u64) -> Result<Option<Entry>, Error> {
         let mut bytes = [0; Entry::SIZE];
-        let read = at::read(&self.index, &mut bytes, slot * Entry::SIZE as u64)
+        let read = positional_io::read(&self.index, &mut bytes, slot * Entry::SIZE as u64)
             .map_err(Error::read(&self.index_path))?;
         if read < Entry::SIZE {
             return Ok(None);
@@ -70,7 +70,7 @@ impl Stored {
     pub(crate) fn read(&mut self, buf: &mut [u8], at: u64) -> Result<usize, Error> {
         let start = self.start;
         let Some(log) = self.log()? else { return Ok(0) };
-        at::read(log, buf, at - start).map_err(Error::read(&self.log_path))
+        positional_io::read(log, buf, at - start).map_err(Error::read(&self.log_path))
     }
 
     /// Returns the offset where the log ends, whatever the entries say.

@@ -1,4 +1,4 @@
-//! Detection of Wine, which has a function that Windows lacks.
+//! Detects Wine, which has a function that Windows lacks.
 
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
 use windows_sys::core::{s, w};
