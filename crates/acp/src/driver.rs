@@ -29,7 +29,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 /// Delay before a step is recorded, so that several messages share one transaction.
-const GATHER: Duration = Duration::from_millis(100);
+const RECORD_DELAY: Duration = Duration::from_millis(100);
 
 /// A running conversation.
 struct Driver<H> {
@@ -188,7 +188,7 @@ impl<H: Host> Driver<H> {
     /// Schedules the recording of the step: at once, or after a short delay with later messages.
     fn schedule_record(&mut self, at_once: bool) {
         let now = Instant::now();
-        let due = if at_once { now } else { now + GATHER };
+        let due = if at_once { now } else { now + RECORD_DELAY };
         self.pending.due = Some(self.pending.due.map_or(due, |before| before.min(due)));
     }
 
@@ -258,7 +258,11 @@ impl<H: Host> Driver<H> {
                     if question.is_some() {
                         self.agent_requests.questions.insert(asked.id.clone(), asked.clone());
                     }
-                    self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
+                    self.history.asks(permission::history_body(
+                        &id_text(&asked.id),
+                        &wanted,
+                        question.as_ref(),
+                    ));
                 }
                 self.pending.step.asked.push(RecordedRequest {
                     id: id_text(&asked.id),

@@ -51,7 +51,7 @@ pub fn decide(policy: Permissions, asked: &RequestPermissionRequest, is_cancelle
 }
 
 /// Returns the history's entry about a permission request without its answer.
-pub fn told(request: &str, asked: &RequestPermissionRequest, question: Option<&RunId>) -> Value {
+pub fn history_body(request: &str, asked: &RequestPermissionRequest, question: Option<&RunId>) -> Value {
     let options = offered(asked);
     let tool = &asked.tool_call;
     let title = tool.fields.title.as_deref().unwrap_or("an unnamed tool");

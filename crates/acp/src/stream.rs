@@ -10,7 +10,7 @@ pub const LONGEST: usize = 16 << 20;
 /// Number of bytes kept of the end of such a line.
 const TAIL: usize = 64 << 10;
 /// Maximum length of the text of a junk line.
-const SHOWN: usize = 200;
+const JUNK_TEXT: usize = 200;
 
 /// A line, and its end.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Stream {
         let (line, tail) = (std::mem::take(&mut self.held), std::mem::take(&mut self.tail));
         let length = std::mem::take(&mut self.length);
         let junk = |why: NoMessage, line: &[u8]| {
-            let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+            let text = String::from_utf8_lossy(&line[..line.len().min(JUNK_TEXT)]).into_owned();
             Junk { why, text, bytes: length }
         };
         if std::mem::take(&mut self.has_gap) {

@@ -113,7 +113,7 @@ impl Agents {
 
     /// Returns this session, if the caller may do this with it.
     async fn seen(&self, key: &SessionKey, asker: &Asker, action: core::Action) -> Result<Session, Refusal> {
-        let session = self.session_called(key).await?;
+        let session = self.find_session(key).await?;
         asker.see(&session.row, action)?;
         Ok(session)
     }
@@ -126,7 +126,7 @@ impl Agents {
     }
 
     /// Returns the session with this key.
-    pub async fn session_called(&self, key: &SessionKey) -> Result<Session, Refusal> {
+    pub async fn find_session(&self, key: &SessionKey) -> Result<Session, Refusal> {
         let session = self.supervisor.registry.session(key.clone()).await?;
         session.ok_or_else(|| tenure_store::Failed::NoSession { key: key.clone() }.into())
     }

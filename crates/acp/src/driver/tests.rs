@@ -64,7 +64,7 @@ async fn nothing_is_said_to_the_agent_before_it_is_recorded() {
     let held = world.registry.lock().await;
     let freed = async {
         // The paused clock advances only when nothing else can run, so all writes are done by then.
-        tokio::time::sleep(GATHER * 3).await;
+        tokio::time::sleep(RECORD_DELAY * 3).await;
         let heard = world.heard_by_agent();
         drop(held);
         heard
@@ -125,7 +125,7 @@ async fn what_was_not_kept_of_the_output_is_told_once_whoever_goes_on() {
         let (_handle, driver) = world.resume();
         let driving = tokio::spawn(driver);
         // The paused clock advances only when nothing else can run, so the driver is idle by then.
-        tokio::time::sleep(GATHER * 3).await;
+        tokio::time::sleep(RECORD_DELAY * 3).await;
         driving.abort();
         let _ = driving.await;
     }
@@ -139,7 +139,7 @@ async fn what_an_agent_tells_again_while_it_loads_is_not_told_twice() {
     tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let (answer, ()) = tokio::join!(handle.ask(Verb::LoadSession, &loads), async {
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(RECORD_DELAY).await;
         let before = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update":
             {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "of before"}}}});
         world.print(&format!("{before}\n{}\n", json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
@@ -147,7 +147,7 @@ async fn what_an_agent_tells_again_while_it_loads_is_not_told_twice() {
     assert!(answer.unwrap().is_ok());
     let (params, told) = said();
     let second = async {
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(RECORD_DELAY).await;
         world.print("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"stopReason\":\"end_turn\"}}\n");
     };
     let _ = tokio::join!(handle.prompt(turn(), &params, told), second);
@@ -164,7 +164,7 @@ fn piece(kind: &str, text: &str) -> String {
 
 /// Plays an agent that answers a load and replays `one`, `OK`, `two`, `OK` afterwards, with a pause before each.
 async fn late_replay(world: &World, pause: Duration) {
-    tokio::time::sleep(GATHER).await;
+    tokio::time::sleep(RECORD_DELAY).await;
     world.print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     for (kind, text) in [("user", "one"), ("agent", "OK"), ("user", "two"), ("agent", "OK")] {
         tokio::time::sleep(pause).await;
@@ -199,7 +199,7 @@ async fn a_replay_after_the_answer_is_waited_for_until_the_record_has_come() {
     assert!(took >= Duration::from_millis(2_700) && took < Duration::from_millis(4_000), "{took:?}");
     assert!(!abilities(&world).is_replaying && !abilities(&world).loads_badly);
     world.print(&piece("agent_message_chunk", "later"));
-    tokio::time::sleep(GATHER * 2).await;
+    tokio::time::sleep(RECORD_DELAY * 2).await;
     assert_eq!(world.bodies(), [("agent".to_owned(), json!({"text": "later"}).to_string())]);
 }
 
@@ -225,7 +225,7 @@ async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() 
     let first = tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
     let (answer, ()) = tokio::join!(handle.ask(Verb::LoadSession, &loads), async {
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(RECORD_DELAY).await;
         world.print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     });
     assert!(answer.unwrap().is_ok());
@@ -234,7 +234,7 @@ async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() 
     let (handle, driver) = world.resume();
     tokio::spawn(driver);
     world.print(&piece("agent_message_chunk", "of before"));
-    tokio::time::sleep(GATHER).await;
+    tokio::time::sleep(RECORD_DELAY).await;
     handle.replayed(of_before()).await.unwrap();
     assert_eq!(world.bodies(), []);
 }
@@ -245,13 +245,13 @@ async fn an_answer_that_came_before_anybody_waited_for_it_is_given_to_who_waits_
     let (handle, driver) = world.resume();
     let asking = tokio::spawn(driver);
     let loads = LoadSessionRequest::new("s", "/");
-    let _ = tokio::time::timeout(GATHER, handle.ask(Verb::LoadSession, &loads)).await;
+    let _ = tokio::time::timeout(RECORD_DELAY, handle.ask(Verb::LoadSession, &loads)).await;
     asking.abort();
     let _ = asking.await;
     let (handle, driver) = world.resume();
     tokio::spawn(driver);
     world.print(&format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
-    tokio::time::sleep(GATHER).await;
+    tokio::time::sleep(RECORD_DELAY).await;
     let answer = tokio::time::timeout(Duration::from_secs(60), handle.answer_to(1)).await;
     assert!(answer.expect("it is there").unwrap().is_ok());
 }

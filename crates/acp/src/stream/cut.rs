@@ -6,7 +6,7 @@ use crate::message::Message;
 /// The length of the longest escape, a pair of surrogates. Without a backslash in so many bytes there is no escape.
 const ESCAPE: usize = 12;
 /// Distance from the cut in which a position outside of escapes is searched for.
-const NEAR: usize = 1_000;
+const SEARCH_DISTANCE: usize = 1_000;
 
 /// Reads the messages of a line from its beginning and its end; also returns the number of bytes left out.
 pub(super) fn read(head: &[u8], tail: &[u8], length: u64) -> Option<(Vec<Message>, u64)> {
@@ -24,7 +24,7 @@ pub(super) fn read(head: &[u8], tail: &[u8], length: u64) -> Option<(Vec<Message
 
 /// Returns the positions where a text can end, the likeliest first.
 fn ends_of(head: &[u8]) -> Vec<usize> {
-    let least = head.len().saturating_sub(NEAR).max(ESCAPE.min(head.len()));
+    let least = head.len().saturating_sub(SEARCH_DISTANCE).max(ESCAPE.min(head.len()));
     // The last character may not be whole: none ends at the very end.
     let plain = (least..head.len())
         .rev()
@@ -36,7 +36,7 @@ fn ends_of(head: &[u8]) -> Vec<usize> {
 
 /// Returns the positions where the rest of a text can begin, the likeliest first.
 fn begins_of(tail: &[u8]) -> Vec<usize> {
-    let most = tail.len().min(NEAR);
+    let most = tail.len().min(SEARCH_DISTANCE);
     let plain = (ESCAPE..most)
         .find(|&begin| is_boundary(tail, begin) && !tail[begin - ESCAPE..begin].contains(&b'\\'));
     let at_escapes = (1..most).filter(|&begin| begins_escape(tail, begin));

@@ -3,7 +3,7 @@
 //! adapter that does not obey it.
 
 use super::adapter::Adapter;
-use super::turn_result::{EarlyEnd, End, acp_end, after};
+use super::turn_result::{EarlyEnd, End, early_end, end_of_response};
 use super::updates::Update;
 use crate::Agents;
 use crate::acp::adapter_start;
@@ -35,9 +35,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Delay before a retry.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Time limit for the agent to confirm a cancelled turn.
-const CONFIRM: Duration = Duration::from_secs(15);
+const CONFIRM_LIMIT: Duration = Duration::from_secs(15);
 
 /// Result of a prompt.
 enum PromptOutcome {
@@ -78,19 +78,19 @@ async fn wait_for_answer(
     notify_turn_change(agents, &turn.asked.session);
     let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
     // A turn's prompt is recorded together with its run, so without a run there is none.
-    let asked = if turn.run.is_some() { asked(agents, turn).await? } else { None };
+    let asked = if turn.run.is_some() { recorded_prompt(agents, turn).await? } else { None };
     if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
-        let end = turn_result::own_end(agents, turn, acp_end(&answer_of(answer))).await;
+        let end = turn_result::end_by_agent(agents, turn, end_of_response(&answer_of(answer))).await;
         return Ok(agents.turn_end(turn, end, None).await);
     }
     let (limit, silence) = turn_limits(agents, &session, turn);
     let mut leaving = agents.supervisor.lifecycle.phase.subscribe();
-    let ensuring = ensure_asked(agents, session, turn, asked.is_some());
+    let ensuring = adapter_for_turn(agents, session, turn, asked.is_some());
     let ensured = tokio::select! {
         biased;
         () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(TurnStop::DaemonExits),
         // Only for a prompt that was not sent: the agent must be told of the cancel of another.
-        () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(not_asked(agents, turn).await),
+        () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(end_before_prompt(agents, turn).await),
         // Only for a prompt that was not sent: another may have been answered in time, while no daemon ran.
         () = time_is_up(limit), if asked.is_none() => {
             let why = format!("{name} was not ready before the turn's time limit");
@@ -102,10 +102,10 @@ async fn wait_for_answer(
         Ok(Some(adapter)) => adapter,
         Ok(None) => return end_turn_after_adapter_exit(agents, turn, turn.run.as_ref(), &name).await,
         Err(refusal) if refusal.code == Code::Draining => return Err(TurnStop::DaemonExits),
-        Err(refusal) => return Ok(not_ensured(agents, turn, &refusal).await),
+        Err(refusal) => return Ok(end_without_adapter(agents, turn, &refusal).await),
     };
     if asked.is_none() && *cancelled.borrow() {
-        return Ok(not_asked(agents, turn).await);
+        return Ok(end_before_prompt(agents, turn).await);
     }
     let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks));
     let answer = tokio::select! {
@@ -118,7 +118,7 @@ async fn wait_for_answer(
             }
         }) => answer,
     };
-    adapter.was_used();
+    adapter.touch();
     match answer {
         (PromptOutcome::Over, None) => {
             end_turn_after_adapter_exit(agents, turn, Some(&adapter.run), &name).await
@@ -129,7 +129,7 @@ async fn wait_for_answer(
 
 /// Returns the adapter that carries out a turn. `None` if the prompt was sent to an adapter that has ended: no other one
 /// can answer it.
-async fn ensure_asked(
+async fn adapter_for_turn(
     agents: &Arc<Agents>,
     session: Session,
     turn: &Turn,
@@ -149,7 +149,7 @@ async fn ensure_asked(
                 if refusal.code == Code::RegistryUnavailable
                     && !agents.supervisor.lifecycle.is_draining() =>
             {
-                sleep(PAUSE).await;
+                sleep(RETRY_DELAY).await;
             }
             ensured => break ensured?,
         }
@@ -165,20 +165,22 @@ async fn end_turn_after_adapter_exit(
     run: Option<&RunId>,
     name: &str,
 ) -> Result<TurnEnd, TurnStop> {
-    let answer = asked(agents, turn).await?.and_then(|asked| asked.answer);
+    let answer = recorded_prompt(agents, turn).await?.and_then(|asked| asked.answer);
     let end = match (answer, run) {
-        (Some(answer), _) => turn_result::own_end(agents, turn, acp_end(&answer_of(&answer))).await,
-        (None, Some(run)) => after_its_end(agents, run, None, name).await,
+        (Some(answer), _) => {
+            turn_result::end_by_agent(agents, turn, end_of_response(&answer_of(&answer))).await
+        }
+        (None, Some(run)) => end_of_adapter(agents, run, None, name).await,
         (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} has ended; its run is unknown"))),
     };
     Ok(agents.turn_end(turn, end, None).await)
 }
 
 /// Returns the recorded prompt of a turn, if it was sent.
-async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, TurnStop> {
+async fn recorded_prompt(agents: &Agents, turn: &Turn) -> Result<Option<Line>, TurnStop> {
     loop {
         match agents.supervisor.registry.question_of(turn.asked.id.clone()).await {
-            Ok(asked) => return Ok(asked),
+            Ok(prompt) => return Ok(prompt),
             Err(error) => cli_turn::try_again(agents, turn, &error).await?,
         }
     }
@@ -206,12 +208,14 @@ async fn end_of_prompt(
     let end = match (outcome, early) {
         // Without a cancel: some agents report a turn as cancelled because they are exiting.
         (PromptOutcome::Answer(answer), None)
-            if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
+            if end_of_response(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
         {
-            after_its_end(agents, &adapter.run, None, name).await
+            end_of_adapter(agents, &adapter.run, None, name).await
         }
-        (PromptOutcome::Answer(answer), None) => turn_result::own_end(agents, turn, acp_end(&answer)).await,
-        (PromptOutcome::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
+        (PromptOutcome::Answer(answer), None) => {
+            turn_result::end_by_agent(agents, turn, end_of_response(&answer)).await
+        }
+        (PromptOutcome::Answer(answer), Some(early)) => early_end(end_of_response(&answer), early, name),
         (PromptOutcome::Unconfirmed, Some(early @ (EarlyEnd::TimedOut | EarlyEnd::Silent(_)))) => {
             let key = &turn.asked.session;
             let why = "its turn timed out, and it did not stop";
@@ -228,13 +232,13 @@ async fn end_of_prompt(
             );
             (Outcome::Cancelled, Stop::Cancelled, Some(why))
         }
-        (PromptOutcome::Over, early) => after_its_end(agents, &adapter.run, early, name).await,
+        (PromptOutcome::Over, early) => end_of_adapter(agents, &adapter.run, early, name).await,
     };
     agents.turn_end(turn, end, Some(adapter.session.0.to_string())).await
 }
 
 /// Returns the end of a turn for the exit of its adapter.
-async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<EarlyEnd>, name: &str) -> End {
+async fn end_of_adapter(agents: &Arc<Agents>, run: &RunId, early: Option<EarlyEnd>, name: &str) -> End {
     let (reason, why) = adapter_stop::describe_end(agents, run, name).await;
     let (outcome, stop) = match (early, reason) {
         (Some(EarlyEnd::TimedOut | EarlyEnd::Silent(_)), _) => (Outcome::TimedOut, Stop::TimedOut),
@@ -248,13 +252,13 @@ async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<EarlyEnd
 }
 
 /// Returns the end of a turn that was cancelled before its prompt was sent.
-async fn not_asked(agents: &Agents, turn: &Turn) -> TurnEnd {
+async fn end_before_prompt(agents: &Agents, turn: &Turn) -> TurnEnd {
     let why = "it was cancelled before the prompt was sent".to_owned();
     agents.turn_end(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
 }
 
 /// Returns the end of a turn that has no adapter.
-async fn not_ensured(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd {
+async fn end_without_adapter(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd {
     let outcome = if refusal.code == Code::SessionClosed { Outcome::Cancelled } else { Outcome::Failed };
     let stop = match failed_start(agents, turn).await {
         Some(Reason::Exit | Reason::Signal) => Stop::Crashed,
@@ -320,7 +324,7 @@ async fn until_answered(
         early = limits => early,
     };
     adapter.handle.cancel(adapter.session.clone());
-    let outcome = match timeout(CONFIRM, asking).await {
+    let outcome = match timeout(CONFIRM_LIMIT, asking).await {
         Ok(Ok(answer)) => PromptOutcome::Answer(answer),
         Ok(Err(Over)) => PromptOutcome::Over,
         Err(_) => PromptOutcome::Unconfirmed,

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 /// Time limit for the exit of an adapter that seems to be exiting.
-const SOON: Duration = Duration::from_secs(2);
+const EXIT_WAIT: Duration = Duration::from_secs(2);
 
 /// Adapter with an open conversation.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ impl Adapter {
 
     /// Waits a moment for its exit; returns true if it exits.
     pub(crate) async fn is_ending(&self) -> bool {
-        timeout(SOON, until(&mut self.over.clone(), |is| *is)).await.is_ok()
+        timeout(EXIT_WAIT, until(&mut self.over.clone(), |is| *is)).await.is_ok()
     }
 
-    pub(crate) fn was_used(&self) {
+    pub(crate) fn touch(&self) {
         *lock(&self.idle_since) = Instant::now();
     }
 }

@@ -74,11 +74,11 @@ pub(crate) async fn join(
     let opened = timeout(OPEN_LIMIT, open::open(&handle, open, wanted)).await;
     let OpenSession { session: agent_session, notes } = match opened {
         Ok(Ok(opened)) => opened,
-        Ok(Err(why)) => return Err(not_opened(agents, row, &open.talk.run, &why).await),
+        Ok(Err(why)) => return Err(stop_unopened(agents, row, &open.talk.run, &why).await),
         Err(_) => {
             let why =
                 OpenError::Refused(format!("it did not answer within {} seconds", OPEN_LIMIT.as_secs()));
-            return Err(not_opened(agents, row, &open.talk.run, &why).await);
+            return Err(stop_unopened(agents, row, &open.talk.run, &why).await);
         }
     };
     if adapter_stop::abilities_of(agents, &row.key).await.loads_badly {
@@ -143,7 +143,7 @@ pub(crate) async fn history_of(agents: &Agents, open: &OpenConversation) -> Resu
 }
 
 /// Explains why a conversation was not opened, and stops the adapter.
-async fn not_opened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why: &OpenError) -> JoinError {
+async fn stop_unopened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why: &OpenError) -> JoinError {
     let name = row.agent.as_ref().map_or("the agent", AgentId::as_str);
     let said = match why {
         OpenError::Over(_) => adapter_stop::describe_end(agents, run, name).await.1,

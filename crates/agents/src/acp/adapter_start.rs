@@ -92,32 +92,32 @@ async fn find_or_start(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Ad
     let key = &session.row.key;
     let known = agents.adapters.get(key).filter(|adapter| !adapter.is_over());
     if let Some(adapter) = known.as_ref().filter(|it| !it.owes_an_answer.load(Ordering::Relaxed)) {
-        adapter.was_used();
+        adapter.touch();
         return Ok(Arc::clone(adapter));
     }
     let Some(open) = agents.supervisor.registry.open_talk(key.clone()).await? else {
         return start_adapter(agents, session).await;
     };
-    if is_wedged(agents, &open).await? {
+    if owes_old_answer(agents, &open).await? {
         adapter_stop::stop_adapter(agents, key, &open.talk.run, "it has not answered an earlier prompt")
             .await?;
         return start_adapter(agents, session).await;
     }
     if let Some(adapter) = known.filter(|adapter| adapter.run == open.talk.run) {
         adapter.owes_an_answer.store(false, Ordering::Relaxed);
-        adapter.was_used();
+        adapter.touch();
         return Ok(adapter);
     }
     if let Some(held) = adapter_run(agents, &open.talk.run).await? {
         let joined = adapter_join::join(agents, session, &open, held).await;
-        return or_begin_anew(agents, session, joined).await;
+        return or_new_session(agents, session, joined).await;
     }
     drain_ended::drain(agents, &open).await?;
     start_adapter(agents, session).await
 }
 
 /// Returns true if an adapter owes the answer to a turn that is over.
-async fn is_wedged(agents: &Agents, open: &OpenConversation) -> Result<bool, Refusal> {
+async fn owes_old_answer(agents: &Agents, open: &OpenConversation) -> Result<bool, Refusal> {
     let turns = open.questions.iter().filter_map(|line| line.asks.as_ref()?.turn.as_ref());
     let active =
         agents.supervisor.registry.active_turn(open.talk.session.clone()).await?.map(|turn| turn.asked.id);
@@ -152,11 +152,11 @@ pub(crate) async fn adapter_run(agents: &Agents, run: &RunId) -> Result<Option<A
 /// Starts an adapter for a session that has none.
 async fn start_adapter(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, Refusal> {
     let joined = start_and_join(agents, session).await;
-    or_begin_anew(agents, session, joined).await
+    or_new_session(agents, session, joined).await
 }
 
 /// Creates a new session in another process if the agent exited or hung while it loaded the earlier one.
-async fn or_begin_anew(
+async fn or_new_session(
     agents: &Arc<Agents>,
     session: &Session,
     joined: Result<Arc<Adapter>, JoinError>,

@@ -140,7 +140,7 @@ async fn end_idle_adapters(agents: &Arc<Agents>) {
 
 async fn end_if_idle(agents: &Arc<Agents>, key: &SessionKey, adapter: &Arc<Adapter>) -> Result<(), Refusal> {
     let _gate = agents.adapters.gates.turn(key.as_str()).await;
-    let session = agents.session_called(key).await?;
+    let session = agents.find_session(key).await?;
     let is_idle = session.row.state == SessionState::Idle && session.queued == 0;
     let is_idle = is_idle && adapter.is_overdue() && !agents.adapters.loads_badly(session.row.agent.as_ref());
     if is_idle && abilities_of(agents, key).await.outlives_its_process() {
@@ -151,7 +151,7 @@ async fn end_if_idle(agents: &Arc<Agents>, key: &SessionKey, adapter: &Arc<Adapt
 }
 
 async fn reconnect(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
-    let session = agents.session_called(key).await?;
+    let session = agents.find_session(key).await?;
     if !session.row.state.is_open() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Reads the unread output of an adapter that has ended: it may have answered and ended while no daemon was running.
 
-use super::host::heard;
+use super::host::output_piece;
 use crate::Agents;
 use crate::acp::adapter_join;
 use crate::acp::host;
@@ -59,7 +59,7 @@ impl Host for EndedAdapter {
     async fn output(&self, from: u64) -> Output {
         let (reader, buffer) = &mut *self.reading.lock().await;
         match block_in_place(|| reader.read(from, buffer)) {
-            Ok(piece) => heard(&piece, buffer).unwrap_or(Output::Over),
+            Ok(piece) => output_piece(&piece, buffer).unwrap_or(Output::Over),
             Err(error) => {
                 tracing::warn!(run = %self.run, %error, "last output of an ended adapter not readable");
                 Output::Over

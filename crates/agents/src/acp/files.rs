@@ -21,8 +21,9 @@ impl AdapterHost {
     pub(crate) async fn read_file(&self, wanted: ReadTextFileRequest) -> Answer {
         let root = self.bounds.root.clone();
         let reading = spawn_blocking(move || {
-            let bytes =
-                beneath(&root, &wanted.path)?.read(MAX_FILE).map_err(|error| told(&wanted.path, &error))?;
+            let bytes = beneath(&root, &wanted.path)?
+                .read(MAX_FILE)
+                .map_err(|error| error_of(&wanted.path, &error))?;
             let text = String::from_utf8(bytes)
                 .map_err(|_| refused(format!("{} is not a UTF-8 text", wanted.path.display())))?;
             Ok::<_, Error>(lines(text, wanted.line, wanted.limit))
@@ -51,7 +52,7 @@ impl AdapterHost {
         let root = self.bounds.root.clone();
         let writing = spawn_blocking(move || {
             let file = beneath(&root, &wanted.path)?;
-            file.write(wanted.content.as_bytes()).map_err(|error| told(&wanted.path, &error))
+            file.write(wanted.content.as_bytes()).map_err(|error| error_of(&wanted.path, &error))
         });
         writing.await.map_err(|error| refused(error.to_string()))??;
         Ok(raw(&WriteTextFileResponse::new()))
@@ -62,10 +63,10 @@ fn beneath(root: &Path, path: &Path) -> Result<Beneath, Error> {
     if !path.is_absolute() {
         return Err(Error::invalid_params().data(format!("{} is not absolute", path.display())));
     }
-    Beneath::find(root, path).map_err(|error| told(path, &error))
+    Beneath::find(root, path).map_err(|error| error_of(path, &error))
 }
 
-fn told(path: &Path, error: &io::Error) -> Error {
+fn error_of(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::resource_not_found(Some(path.display().to_string())),
         _ => refused(format!("{}: {error}", path.display())),

@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep};
 /// Bytes to read at a time.
 const CHUNK: usize = 256 << 10;
 /// Delay before a retry.
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Run and record of an adapter, for its driver.
 pub(crate) struct AdapterHost {
@@ -97,7 +97,7 @@ impl AdapterHost {
                 Ok(link) => return Ok(link),
                 Err(refusal) => {
                     tracing::debug!(run = %self.run(), why = refusal.detail, "no connection for adapter stdin, retrying");
-                    sleep(PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -123,14 +123,14 @@ pub(crate) async fn record_step(
             Ok(None) => return Err(Over),
             Err(error) => {
                 tracing::error!(%run, %error, "conversation step not recorded, retrying");
-                sleep(PAUSE).await;
+                sleep(RETRY_DELAY).await;
             }
         }
     }
 }
 
 /// Converts a piece of an adapter's output for the driver; `None` at the end of the output so far.
-pub(crate) fn heard(piece: &Piece, buffer: &[u8]) -> Option<Output> {
+pub(crate) fn output_piece(piece: &Piece, buffer: &[u8]) -> Option<Output> {
     match *piece {
         Piece::Bytes { from, len, stream: Stream::Stdout, .. } => {
             Some(Output::Bytes { at: from, bytes: buffer[..len].to_vec() })
@@ -149,7 +149,7 @@ impl Host for AdapterHost {
             // Checked before the read: everything printed before the end is readable by then.
             let is_over = follower.is_over();
             match block_in_place(|| reader.read(from, buffer)) {
-                Ok(piece) => match heard(&piece, buffer) {
+                Ok(piece) => match output_piece(&piece, buffer) {
                     Some(output) => {
                         *lock(&self.last_output) = Instant::now();
                         return output;
@@ -160,7 +160,7 @@ impl Host for AdapterHost {
                 Err(_) if is_over => return Output::Over,
                 Err(error) => {
                     tracing::warn!(run = %self.run(), %error, "adapter output not readable, retrying");
-                    sleep(PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -175,7 +175,7 @@ impl Host for AdapterHost {
                     return Ok(stdin_offset);
                 }
                 Ok(_) | Err(_) if self.held.status().is_over() => return Err(Over),
-                Ok(_) | Err(_) => sleep(PAUSE).await,
+                Ok(_) | Err(_) => sleep(RETRY_DELAY).await,
             }
         }
     }
@@ -195,7 +195,7 @@ impl Host for AdapterHost {
                         return Err(Over);
                     }
                     tracing::debug!(run = %self.run(), why = refusal.detail, "adapter stdin not accepted yet, retrying");
-                    sleep(PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -207,7 +207,7 @@ impl Host for AdapterHost {
                 Ok(lines) => return Ok(lines),
                 Err(error) => {
                     tracing::error!(run = %self.run(), %error, "lines sent to the adapter not readable, retrying");
-                    sleep(PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         }

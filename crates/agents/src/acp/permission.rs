@@ -19,10 +19,10 @@ use tenure_supervisor::Refusal;
 use tokio::time::{sleep, timeout};
 
 /// Delay before a retry.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Maximum length of a text in an event, in bytes.
-const KEPT: usize = 4 << 10;
+const EVENT_TEXT: usize = 4 << 10;
 
 /// The question to a person.
 pub(crate) struct Question {
@@ -93,7 +93,7 @@ impl AdapterHost {
                 }
                 Err(refusal) => {
                     tracing::warn!(question = %id, why = refusal.detail, "approval request not recorded, retrying");
-                    sleep(PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -128,8 +128,8 @@ impl AdapterHost {
         };
         agents.supervisor.registry.ask_person(approval).await?;
         let detail = json!({
-            "command": cut(&question.title, KEPT),
-            "details": question.details.cut(KEPT),
+            "command": cut(&question.title, EVENT_TEXT),
+            "details": question.details.cut(EVENT_TEXT),
             "why": "the agent asks for permission",
         });
         agents.approvals.tell_of(id, Some(self.key.to_string()), kind::APPROVAL_ASKED, detail).await;

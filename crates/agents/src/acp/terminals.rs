@@ -30,7 +30,7 @@ use tenure_supervisor::start_request::{StartRequest, set_variable};
 use tenure_supervisor::sync::lock;
 
 /// Maximum length of a terminal's output in an answer, in bytes.
-const MOST: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 /// Bytes to read at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -51,9 +51,9 @@ impl AdapterHost {
             .await
             .map_err(|error| refused(error.to_string()))?;
         if known.is_none() {
-            let asked = self.terminal_request(run.clone(), wanted).map_err(told)?;
+            let asked = self.terminal_request(run.clone(), wanted).map_err(error_of)?;
             let who = Requester::Operator { about: format!("the agent of session {}", self.key) };
-            self.agents.supervisor.start(asked, who.to_string(), None).await.map_err(told)?;
+            self.agents.supervisor.start(asked, who.to_string(), None).await.map_err(error_of)?;
         }
         let id = limit.map_or_else(|| run.to_string(), |limit| format!("{run}.{limit}"));
         Ok(raw(&CreateTerminalResponse::new(id)))
@@ -114,7 +114,7 @@ impl AdapterHost {
 
     pub(crate) async fn wait_for_exit(&self, id: &str) -> Answer {
         let (row, _) = self.terminal(id).await?;
-        let ended = self.agents.supervisor.wait(&row.ticket.run_id, None).await.map_err(told)?;
+        let ended = self.agents.supervisor.wait(&row.ticket.run_id, None).await.map_err(error_of)?;
         let status = ended.ending.map_or_else(TerminalExitStatus::new, |ending| status(&ending.termination));
         Ok(raw(&WaitForTerminalExitResponse::new(status)))
     }
@@ -134,7 +134,7 @@ impl AdapterHost {
     async fn end_terminal(&self, id: &str) -> Result<(), Error> {
         let (row, _) = self.terminal(id).await?;
         let who = Requester::Operator { about: format!("the agent of session {}", self.key) };
-        self.agents.supervisor.cancel_run(&row, false, &who).await.map_err(told)
+        self.agents.supervisor.cancel_run(&row, false, &who).await.map_err(error_of)
     }
 
     /// Returns a terminal's run, if it belongs to this session, and the output limit.
@@ -152,7 +152,7 @@ impl AdapterHost {
                 && row.ticket.run_id != *self.run()
         };
         let row = row.filter(is_ours).ok_or_else(unknown)?;
-        Ok((row, limit.unwrap_or(MOST).min(MOST)))
+        Ok((row, limit.unwrap_or(MAX_OUTPUT).min(MAX_OUTPUT)))
     }
 }
 
@@ -192,6 +192,6 @@ fn status(termination: &Termination) -> TerminalExitStatus {
     TerminalExitStatus::new().exit_code(code).signal(termination.signal.map(signal::name))
 }
 
-fn told(refusal: Refusal) -> Error {
+fn error_of(refusal: Refusal) -> Error {
     refused(refusal.detail)
 }

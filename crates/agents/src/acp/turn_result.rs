@@ -15,7 +15,7 @@ use tenure_os::clock;
 use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
 
 /// Maximum number of entries to search for the last message.
-const LAST: usize = 200;
+const SEARCHED_ENTRIES: usize = 200;
 /// Number of entries to read at a time.
 const PAGE: usize = 10;
 /// Maximum size of the entries to read for the progress.
@@ -50,7 +50,7 @@ impl EarlyEnd {
 pub(crate) type End = (Outcome, Stop, Option<String>);
 
 /// Returns the end of a turn for the agent's response.
-pub(crate) fn acp_end(answer: &Answer) -> End {
+pub(crate) fn end_of_response(answer: &Answer) -> End {
     match turn_result(answer.as_ref().map(AsRef::as_ref)) {
         TurnResult::Done => (Outcome::Done, Stop::EndTurn, None),
         TurnResult::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
@@ -63,7 +63,7 @@ pub(crate) fn acp_end(answer: &Answer) -> End {
 }
 
 /// Returns the end of a turn whose response came after an early end.
-pub(crate) fn after(end: End, early: EarlyEnd, name: &str) -> End {
+pub(crate) fn early_end(end: End, early: EarlyEnd, name: &str) -> End {
     let (outcome, stop, why) = early.end(name);
     // Some agents respond to a cancel with an error, others with a normal end.
     (outcome, stop, why.or(end.2))
@@ -83,8 +83,11 @@ impl Agents {
 
     /// Returns the progress of a running turn: the last message or tool call, and the number of steps so far.
     pub async fn acp_progress(&self, key: &SessionKey, turn: &TurnId) -> Progress {
-        let page =
-            self.supervisor.registry.entries(key.clone(), Side::Before(u64::MAX), LAST, PROGRESS_BYTES).await;
+        let page = self
+            .supervisor
+            .registry
+            .entries(key.clone(), Side::Before(u64::MAX), SEARCHED_ENTRIES, PROGRESS_BYTES)
+            .await;
         let mut entries = page.map(|page| page.entries).unwrap_or_default();
         entries.retain(|entry| entry.turn.as_ref() == Some(turn));
         let told = |entry: &Entry| match entry.kind.as_str() {
@@ -101,12 +104,16 @@ impl Agents {
 }
 
 /// Returns the end of a turn that the agent ended itself. It failed if the answer was lost.
-pub(crate) async fn own_end(agents: &Agents, turn: &Turn, end: End) -> End {
+pub(crate) async fn end_by_agent(agents: &Agents, turn: &Turn, end: End) -> End {
     if end.1 != Stop::EndTurn {
         return end;
     }
     let newest = Side::Before(u64::MAX);
-    let page = agents.supervisor.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await;
+    let page = agents
+        .supervisor
+        .registry
+        .entries(turn.asked.session.clone(), newest, SEARCHED_ENTRIES, u64::MAX)
+        .await;
     let entries = page.map(|page| page.entries).unwrap_or_default();
     let of_turn = entries.iter().take_while(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
     match lost_answer(of_turn) {
@@ -119,7 +126,7 @@ pub(crate) async fn own_end(agents: &Agents, turn: &Turn, end: End) -> End {
 async fn last_message(agents: &Agents, turn: &Turn) -> Option<FinalText> {
     let mut pieces = Vec::new();
     let mut before = Some(Side::Before(u64::MAX));
-    let mut left = LAST;
+    let mut left = SEARCHED_ENTRIES;
     while let Some(side) = before.filter(|_| left > 0) {
         let page = agents
             .supervisor

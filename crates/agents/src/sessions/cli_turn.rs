@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Delay before a retry.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The reason why a turn does not continue.
 pub(crate) enum TurnStop {
@@ -102,7 +102,7 @@ async fn run_row(agents: &Agents, run: &RunId) -> Result<Option<RunRow>, TurnSto
             Err(_) if agents.supervisor.lifecycle.is_draining() => return Err(TurnStop::DaemonExits),
             Err(error) => {
                 tracing::error!(%run, %error, "turn's run not readable, retrying");
-                sleep(PAUSE).await;
+                sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -117,7 +117,7 @@ pub(crate) async fn try_again(
         return Err(TurnStop::DaemonExits);
     }
     tracing::error!(turn = %turn.asked.id, %error, "registry unavailable, retrying turn");
-    sleep(PAUSE).await;
+    sleep(RETRY_DELAY).await;
     Ok(())
 }
 
@@ -169,7 +169,7 @@ async fn give_input(agents: &Agents, run: &RunId, bytes: &[u8]) {
                 tracing::debug!(%run, why = refusal.detail, "turn stdin not accepted yet, retrying");
             }
         }
-        sleep(PAUSE).await;
+        sleep(RETRY_DELAY).await;
     }
 }
 

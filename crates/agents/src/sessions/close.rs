@@ -63,7 +63,7 @@ impl Agents {
             }
             for key in level {
                 closed.processes.extend(legacy_close::end_legacy(self, &key).await?);
-                settle_closed(self, &key, why).await?;
+                record_closed(self, &key, why).await?;
                 pause::point("daemon-session-closed");
                 closed.closed.push(key);
             }
@@ -202,13 +202,13 @@ async fn await_end_of_turn(agents: &Agents, key: &SessionKey, deadline: Instant)
 }
 
 /// Records that a session is closed, once everything that it owned is gone.
-async fn settle_closed(agents: &Agents, key: &SessionKey, why: &CloseReason) -> Result<(), Refusal> {
+async fn record_closed(agents: &Agents, key: &SessionKey, why: &CloseReason) -> Result<(), Refusal> {
     let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
     let step = Move { from: SessionState::Closing, to: SessionState::Closed, at_ms, reason };
     // Another close may have been faster.
     agents.supervisor.registry.advance_session(key.clone(), step).await?;
     agents.caller_envs.forget_session(key);
-    agents.turns.something_changed();
+    agents.turns.notify_waiters();
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn end_legacy(
     let (closed, root) = found.await.map_err(Refusal::internal)?;
     // Recorded before anything is signalled.
     let detail = json!({ "pid": closed.pid, "process": closed.process, "proof": closed.why });
-    tell_of_legacy(agents, "session-process-found", key, detail).await?;
+    record_legacy_event(agents, "session-process-found", key, detail).await?;
     let Some(root) = root else { return Ok(Some(closed)) };
     let grace = agents.supervisor.settings.run.grace;
     let ending = tokio::task::spawn_blocking(move || end_tree(&root, grace));
@@ -51,11 +51,11 @@ pub(crate) async fn end_legacy(
         }
     };
     let detail = json!({ "pid": closed.pid, "ended": &ended, "survivors": &survivors });
-    tell_of_legacy(agents, "session-process-ended", key, detail).await?;
+    record_legacy_event(agents, "session-process-ended", key, detail).await?;
     Ok(Some(ClosedProcess { ended, survivors, ..closed }))
 }
 
-async fn tell_of_legacy(
+async fn record_legacy_event(
     agents: &Agents,
     kind: &str,
     key: &SessionKey,
@@ -90,7 +90,7 @@ fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess,
     let (ObservedRoot::Alive(live), LegacyProcess::Verified) = (&seen, finding.process) else {
         return (told(finding.process, finding.why), None);
     };
-    if let Some(why) = is_ours(root.pid, state) {
+    if let Some(why) = reason_to_spare(root.pid, state) {
         return (told(LegacyProcess::Unverified, format!("pid {} is left alone: {why}", root.pid)), None);
     }
     let why = format!("pid {} is the recorded process, because {}", root.pid, finding.proof);
@@ -98,7 +98,7 @@ fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess,
 }
 
 /// Returns the reason to spare a verified process: it is above this daemon, or belongs to a run.
-fn is_ours(pid: i32, state: &Path) -> Option<&'static str> {
+fn reason_to_spare(pid: i32, state: &Path) -> Option<&'static str> {
     let own = std::process::id().cast_signed();
     if process::ancestors(own).contains(&pid) {
         return Some("this daemon descends from it");

@@ -44,7 +44,7 @@ pub(crate) async fn limit_of(
         mode => format!("exec.mode is {}", mode.word()),
     });
     lower_as_described(agents, &mut limit, agent);
-    lower_as_made(agents, &mut limit, key, asker.maker.as_ref()).await?;
+    lower_as_spawned(agents, &mut limit, key, asker.maker.as_ref()).await?;
     Ok(limit)
 }
 
@@ -58,7 +58,7 @@ fn lower_as_described(agents: &Agents, limit: &mut Limit, agent: Option<&AgentId
 }
 
 /// Lowers the limit to the permissions of the session, or else of the nearest session above it that has some.
-async fn lower_as_made(
+async fn lower_as_spawned(
     agents: &Agents,
     limit: &mut Limit,
     key: &SessionKey,

@@ -102,7 +102,7 @@ pub(crate) async fn history(
     let waiting = agents.supervisor.registry.queued_notices(key.clone(), NOTICES).await?;
     let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
     let receipt = match asker.key() {
-        Some(own) if *own == key && !notices.is_empty() => taken_by(agents, key, &notices),
+        Some(own) if *own == key && !notices.is_empty() => delivery_receipt(agents, key, &notices),
         Some(_) | None => Receipt::default(),
     };
     let notices = Some(notices).filter(|notices| !notices.is_empty());
@@ -157,7 +157,7 @@ async fn turns_of_page(
 }
 
 /// Returns the receipt that records the delivery of these notices to their session.
-fn taken_by(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receipt {
+fn delivery_receipt(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receipt {
     let keys = notices.iter().map(|notice| notice.key.clone()).collect();
     let agents = Arc::clone(agents);
     Receipt::new(move || {

@@ -20,7 +20,7 @@ use tenure_supervisor::task::new_task;
 use tokio::time::{Instant, timeout_at};
 
 /// Maximum size of a text of a turn.
-const SHOWN: u64 = 1 << 20;
+const TURN_TEXT: u64 = 1 << 20;
 
 /// Sends a message to a session.
 pub(crate) async fn send(
@@ -148,7 +148,7 @@ pub(crate) async fn await_turn(
     let mut sight = None;
     loop {
         changed.borrow_and_update();
-        let turn = turn_meant(agents, &session.row, turn_id.as_ref()).await?;
+        let turn = requested_turn(agents, &session.row, turn_id.as_ref()).await?;
         if let (None, Some(turn)) = (&sight, &turn) {
             // A session that sent the message counts as the caller.
             let is_sender = asker.key().is_some() && turn.asked.asked_by == asker.about;
@@ -158,21 +158,21 @@ pub(crate) async fn await_turn(
         let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
         if ended || timeout_at(deadline, changed.changed()).await.is_err() {
             let receipt = sight.map_or(Receipt::default(), |sight| sight.of(ended));
-            let turn = turn.map(|turn| query::shown(turn, SHOWN));
+            let turn = turn.map(|turn| query::shown(turn, TURN_TEXT));
             return Ok(ToolReply { reply: SessionsReply { turn, ..SessionsReply::default() }, receipt });
         }
     }
 }
 
 /// Returns this turn, or the last one that has begun; `None` while its message is queued.
-async fn turn_meant(
+async fn requested_turn(
     agents: &Agents,
     row: &SessionRow,
     asked: Option<&TurnId>,
 ) -> Result<Option<Turn>, Refusal> {
     let Some(id) = asked else {
         let newest = Side::Before(u64::MAX);
-        let mut page = agents.supervisor.registry.turns(row.key.clone(), newest, 1, SHOWN).await?;
+        let mut page = agents.supervisor.registry.turns(row.key.clone(), newest, 1, TURN_TEXT).await?;
         if page.turns.is_empty() {
             let why = format!("session {} has no turn yet: send a message", row.key);
             return Err(Refusal::wrong_state(why));
@@ -221,5 +221,5 @@ pub(crate) async fn cancel_turn(
         )));
     }
     agents.turns.cancel(&turn.asked.id);
-    Ok(SessionsReply { turn: Some(query::shown(turn, SHOWN)), ..SessionsReply::default() })
+    Ok(SessionsReply { turn: Some(query::shown(turn, TURN_TEXT)), ..SessionsReply::default() })
 }

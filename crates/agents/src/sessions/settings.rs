@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     }
     permission_limit::check_allow(agents, asker, &session.row, (question, option)).await?;
     agents.approvals.answer_question(key, (question, option), &asker.about).await?;
-    let session = view(agents.session_called(key).await?);
+    let session = view(agents.find_session(key).await?);
     let questions = agents.approvals.questions_of(key).await?;
     let session = Some(SessionJson { questions, ..session });
     Ok(SessionsReply { session, ..SessionsReply::default() })
@@ -59,7 +59,7 @@ pub(crate) async fn adjust(
         agents.caller_envs.set(key, env);
     }
     query::adjust_agent(agents, setting, session).await?;
-    let session = view(agents.session_called(key).await?);
+    let session = view(agents.find_session(key).await?);
     let adapter = query::adapter_json(agents, key).await;
     let session = Some(SessionJson { adapter, ..session });
     Ok(SessionsReply { session, ..SessionsReply::default() })

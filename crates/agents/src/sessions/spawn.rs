@@ -34,14 +34,14 @@ pub(crate) async fn spawn(
         turn_spec::check_takes_messages(&new.request.key, new.request.backend)?;
     }
     ensure_asker(agents, asker).await?;
-    let session = agents.supervisor.registry.spawn_session(new).await.map_err(not_spawned)?;
+    let session = agents.supervisor.registry.spawn_session(new).await.map_err(spawn_refusal)?;
     agents.supervisor.events.notify_followers();
-    settle_model(agents, &session).await?;
+    set_new_model(agents, &session).await?;
     let mut reply = SessionsReply::default();
     if let Some(text) = task {
         reply.sent = Some(send::deliver(agents, &session.row, text, WhenBusy::default(), asker).await?);
     }
-    let session = agents.session_called(&session.row.key).await?;
+    let session = agents.find_session(&session.row.key).await?;
     reply.session = Some(view(session));
     Ok(reply)
 }
@@ -66,7 +66,7 @@ async fn new_session(agents: &Agents, call: SpawnCall, asker: &Asker) -> Result<
     });
     let key = match call.key {
         Some(key) => key,
-        None => made_key(agent.as_ref(), kind)?,
+        None => new_key(agent.as_ref(), kind)?,
     };
     let request = SpawnRequest {
         key,
@@ -108,7 +108,7 @@ fn check_takes_model(
 }
 
 /// Sets the model of a new ACP session. Removes the session if the agent does not have that model.
-async fn settle_model(agents: &Arc<Agents>, session: &Session) -> Result<(), Refusal> {
+async fn set_new_model(agents: &Arc<Agents>, session: &Session) -> Result<(), Refusal> {
     if session.row.backend != Backend::Acp || session.row.work.model.is_none() {
         return Ok(());
     }
@@ -178,13 +178,13 @@ async fn ensure_session(
     match agents.supervisor.registry.spawn_session(new).await {
         Ok(session) => Ok(session),
         // Another request was faster.
-        Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => agents.session_called(key).await,
+        Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => agents.find_session(key).await,
         Err(failed) => Err(failed.into()),
     }
 }
 
 /// Returns the refusal of a spawn. A closed parent has the same code as a closed session.
-fn not_spawned(failed: Failed) -> Refusal {
+fn spawn_refusal(failed: Failed) -> Refusal {
     match failed {
         Failed::NotSpawned(refused @ Refused::ParentClosed { .. }) => Refusal::session_closed(refused),
         other => other.into(),
@@ -192,7 +192,7 @@ fn not_spawned(failed: Failed) -> Refusal {
 }
 
 /// Returns a new unique key.
-fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> {
+fn new_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> {
     let bytes: [u8; 8] = random::bytes().map_err(Refusal::internal)?;
     let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     match agent {

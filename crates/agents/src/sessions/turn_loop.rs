@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Delay before a write that the registry refused is retried.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Maximum number of earlier turns to search for an answer.
-const EARLIER: usize = 50;
+const SEARCHED_TURNS: usize = 50;
 
 impl Agents {
     /// Continues the work of an earlier daemon: running turns, queued messages, and closes.
@@ -44,7 +44,7 @@ pub(crate) fn start_turns(agents: &Arc<Agents>, turn: Turn) {
     let agents = Arc::clone(agents);
     // A close from now on sees that a task carries it out.
     let cancelled = agents.turns.register(&turn.asked.id);
-    agents.turns.something_changed();
+    agents.turns.notify_waiters();
     tokio::spawn(async move { run_turns(&agents, turn, cancelled).await });
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn next_turn(agents: &Agents, key: &SessionKey) -> Option<Turn>
             Ok(turn) => return turn,
             Err(tenure_store::Failed::Unavailable(error)) if !agents.supervisor.lifecycle.is_draining() => {
                 tracing::error!(session = %key, error, "queued messages not readable, retrying");
-                sleep(PAUSE).await;
+                sleep(RETRY_DELAY).await;
             }
             Err(_) => return None,
         }
@@ -104,7 +104,7 @@ async fn run_and_record(agents: &Arc<Agents>, turn: &Turn, cancelled: watch::Rec
             Ok(_) => break,
             Err(error) => {
                 tracing::error!(turn = %turn.asked.id, %error, "end of a turn not recorded, retrying");
-                sleep(PAUSE).await;
+                sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -135,7 +135,7 @@ async fn advise_after_failed_resume(agents: &Agents, turn: &Turn, end: &mut Turn
 /// Forgets an agent session without any answer; returns the advice.
 async fn resume_advice(agents: &Agents, key: &SessionKey) -> &'static str {
     let newest = Side::Before(u64::MAX);
-    let page = agents.supervisor.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await;
+    let page = agents.supervisor.registry.turns(key.clone(), newest, SEARCHED_TURNS, u64::MAX).await;
     let was_answered =
         page.map_or(true, |page| page.next.is_some() || page.turns.iter().any(|turn| turn.text.is_some()));
     if !was_answered && agents.supervisor.registry.set_resume(key.clone(), None).await.is_ok() {

@@ -47,7 +47,7 @@ pub(crate) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result
 
 impl Agents {
     /// Returns the progress of the agent's turn with this output directory; empty if there is no such agent.
-    pub async fn agent_said(&self, name: &AgentId, dir: &Path) -> Progress {
+    pub async fn cli_progress(&self, name: &AgentId, dir: &Path) -> Progress {
         let Ok(agent) = agent_description(self, name) else { return Progress::default() };
         let dir = dir.to_owned();
         let reading = tokio::task::spawn_blocking(move || cli_turn_result::progress(&dir, &agent));

@@ -34,7 +34,7 @@ impl Turns {
     }
 
     /// Notifies waiters that a turn begins or ends.
-    pub fn something_changed(&self) {
+    pub fn notify_waiters(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
@@ -57,6 +57,6 @@ impl Turns {
     /// Removes a turn that has ended.
     pub(crate) fn remove(&self, turn: &TurnId) {
         lock(&self.under_way).remove(turn);
-        self.something_changed();
+        self.notify_waiters();
     }
 }

@@ -79,7 +79,7 @@ impl Daemon {
                 .withdraw_message(session.clone(), turn.clone(), clock::unix_ms())
                 .await?;
             if withdrawn {
-                self.agents.turns.something_changed();
+                self.agents.turns.notify_waiters();
             } else {
                 self.agents.turns.cancel(turn);
             }

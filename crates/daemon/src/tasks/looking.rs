@@ -32,7 +32,7 @@ impl Daemon {
     /// A session whose tasks whoever asks may see.
     async fn owner_seen(&self, owner: &SessionKey, asker: &Asker) -> Result<SessionKey, Refusal> {
         if asker.key().is_some_and(|own| own != owner) {
-            asker.see(&self.agents.session_called(owner).await?.row, Action::Status)?;
+            asker.see(&self.agents.find_session(owner).await?.row, Action::Status)?;
         }
         Ok(owner.clone())
     }
@@ -89,7 +89,7 @@ impl Daemon {
             return Ok(task);
         }
         match task.child.as_ref().or(task.owner.as_ref()) {
-            Some(key) => asker.own(&self.agents.session_called(key).await?.row).map(|()| task),
+            Some(key) => asker.own(&self.agents.find_session(key).await?.row).map(|()| task),
             None => Err(Refusal::forbidden(format!("task {} is none of session {own}'s", task.id))),
         }
     }

@@ -93,7 +93,7 @@ impl Daemon {
     /// What an agent said last; of a command, what it printed.
     async fn said_last(&self, row: &TaskRow, dir: &Path) -> Progress {
         match row.child.as_ref().and_then(SessionKey::agent) {
-            Some(agent) => self.agents.agent_said(&agent, dir).await,
+            Some(agent) => self.agents.cli_progress(&agent, dir).await,
             None => last_output(dir.to_owned(), CHARS).await.into(),
         }
     }
