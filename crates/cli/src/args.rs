@@ -40,7 +40,7 @@ pub(crate) use mcp::McpArgs;
 pub(crate) use page::PageArgs;
 #[cfg(test)]
 pub(crate) use parse::words;
-pub(crate) use parse::{Parsed, parse};
+pub(crate) use parse::{ParseResult, parse};
 pub(crate) use process::{PollArgs, ProcessAction, ProcessArgs};
 pub(crate) use requester::RequesterArgs;
 pub(crate) use runs::{CancelArgs, RmArgs, RunArgs, WaitArgs, WriteArgs};

@@ -17,15 +17,15 @@ mod print;
 mod service_units;
 mod settings;
 
-use args::{Command, Parsed};
+use args::{Command, ParseResult};
 use failure::Failure;
 use std::process::ExitCode;
 
 /// Runs the command line that this process was started with.
 pub fn main() -> ExitCode {
     let result = match args::parse() {
-        Parsed::Command(command) => dispatch(*command),
-        Parsed::Done(code) => return ExitCode::from(code),
+        ParseResult::Command(command) => dispatch(*command),
+        ParseResult::Done(code) => return ExitCode::from(code),
     };
     match result {
         Ok(code) => ExitCode::from(code),

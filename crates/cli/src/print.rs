@@ -17,7 +17,7 @@ mod transcript;
 pub(crate) mod turns;
 mod units;
 
-pub(crate) use agents::{Listed, ListedAdapter, agents};
+pub(crate) use agents::{AdapterListing, AgentListing, agents};
 pub(crate) use approvals::{allowed, approval, approvals};
 pub(crate) use context::Context;
 pub(crate) use process_tree::process_trees;

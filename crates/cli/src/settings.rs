@@ -13,7 +13,7 @@ pub(crate) fn load() -> Result<Settings, Failure> {
 
 /// Loads the settings for commands that inspect, stop or repair. Reports a mistake and uses the valid settings; starts no
 /// daemon then, because the daemon would refuse the same mistake.
-pub(crate) fn load_to_look() -> Result<Settings, Failure> {
+pub(crate) fn load_leniently() -> Result<Settings, Failure> {
     let (mut settings, mut mistakes) = Settings::load_leniently().map_err(Failure::refused)?;
     if let Some(at) = mistakes.iter().position(BadSettings::is_without_file) {
         return Err(Failure::refused(mistakes.swap_remove(at)));
@@ -33,7 +33,7 @@ pub(crate) fn load_to_look() -> Result<Settings, Failure> {
 
 /// Opens the state root that the settings name.
 pub(crate) fn state_root() -> Result<StateRoot, Failure> {
-    open(&load_to_look()?)
+    open(&load_leniently()?)
 }
 
 /// Opens the state root of these settings.

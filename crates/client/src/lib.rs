@@ -178,7 +178,7 @@ impl Client {
         who: &ClientRequest,
     ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), CallError> {
         let head = Request::builder().uri("/v1/mcp").header(CLI_HEADER, "1");
-        let response = self.upgraded(head, MCP_PROTOCOL, who).await?;
+        let response = self.request_upgrade(head, MCP_PROTOCOL, who).await?;
         let new_key = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
         let new_key = new_key.map(str::to_owned);
         Ok((TokioIo::new(hyper::upgrade::on(response).await?), new_key))
@@ -193,7 +193,7 @@ impl Client {
     ) -> Result<(Conn, Vec<u8>), CallError> {
         let head = Request::builder().uri("/v1/runs");
         let head = if passes_stdin { head.header(STDIN_HEADER, PASS_STDIN) } else { head };
-        let response = self.upgraded(head, KEEPER_PROTOCOL, request).await?;
+        let response = self.request_upgrade(head, KEEPER_PROTOCOL, request).await?;
         let parts = hyper::upgrade::on(response).await?.downcast::<TokioIo<Stream>>();
         let parts = parts.map_err(|_| {
             CallError::NotUnderstood("the upgraded connection is not the daemon's socket".to_owned())
@@ -202,7 +202,7 @@ impl Client {
     }
 
     /// Asks for another protocol on this connection.
-    async fn upgraded(
+    async fn request_upgrade(
         &self,
         head: Builder,
         protocol: &str,

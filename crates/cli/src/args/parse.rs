@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use tenure_os::stderr::complain;
 
 /// Result of parsing.
-pub(crate) enum Parsed {
+pub(crate) enum ParseResult {
     /// A command to execute.
     Command(Box<Command>),
     /// Help or an error was printed; the exit code.
@@ -15,23 +15,23 @@ pub(crate) enum Parsed {
 }
 
 /// Parses this process's command line.
-pub(crate) fn parse() -> Parsed {
+pub(crate) fn parse() -> ParseResult {
     if let Some(nursery) = NurseryArgs::read_without_parser() {
-        return Parsed::Command(Box::new(Command::Nursery(nursery)));
+        return ParseResult::Command(Box::new(Command::Nursery(nursery)));
     }
     let error = match from_words(std::env::args_os()) {
-        Ok(command) => return Parsed::Command(Box::new(command)),
+        Ok(command) => return ParseResult::Command(Box::new(command)),
         Err(error) => error,
     };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A pager that has exited needs no more help.
             let _ = error.print();
-            Parsed::Done(0)
+            ParseResult::Done(0)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            Parsed::Done(2)
+            ParseResult::Done(2)
         }
         _ => {
             complain(one_line(&error.to_string()));
@@ -40,7 +40,7 @@ pub(crate) fn parse() -> Parsed {
             let ends_with_turn = verb == "acp" && (next == "prompt" || next == "attach");
             let ends_with_run = verb == "run" || verb == "wait";
             // Low exit codes of these verbs are the command's or the turn's.
-            Parsed::Done(if ends_with_run || ends_with_turn { 125 } else { 2 })
+            ParseResult::Done(if ends_with_run || ends_with_turn { 125 } else { 2 })
         }
     }
 }

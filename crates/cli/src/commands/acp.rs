@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
     let settings = match args.verb {
         // A prompt can start an adapter, and the configuration describes the adapters: it must be valid.
         Some(AcpVerb::Prompt(_)) => settings::load(),
-        _ => settings::load_to_look(),
+        _ => settings::load_leniently(),
     };
     let settings = settings.map_err(Failure::with_run_code)?;
     let target = Target { settings: &settings };

@@ -3,7 +3,7 @@
 
 use crate::args::{AgentsArgs, AgentsVerb};
 use crate::failure::Failure;
-use crate::print::{self, Listed, ListedAdapter};
+use crate::print::{self, AdapterListing, AgentListing};
 use crate::settings;
 use std::env;
 use std::ffi::OsStr;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
 /// Prints the agents with valid descriptions, and the errors of the others.
 fn list(json: bool) -> Result<u8, Failure> {
     let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
-    let (listed, errors) = listed(&settings::load_to_look()?, &path);
+    let (listed, errors) = listed(&settings::load_leniently()?, &path);
     errors.iter().for_each(complain);
     if json {
         print::json(&listed)?;
@@ -37,7 +37,7 @@ fn list(json: bool) -> Result<u8, Failure> {
 }
 
 /// Agents with valid descriptions in these settings, with their programs on this path, and the errors of the others.
-pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<String>) {
+pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<AgentListing>, Vec<String>) {
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
     let agents = tenure_agents::agents(file, settings.agents());
     let adapters = tenure_agents::adapters(file, settings.agents());
@@ -46,7 +46,7 @@ pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<Str
     let errors = errors.map(ToString::to_string).collect();
     let of_commands = agents.values().flatten().map(|agent| of_command(agent, settings, path));
     let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, settings, path));
-    let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
+    let mut listed: Vec<AgentListing> = of_commands.chain(of_adapters).collect();
     // The sort is stable: an agent's command stays before its adapter.
     listed.sort_by(|a, b| a.name.cmp(&b.name));
     (listed, errors)
@@ -70,9 +70,9 @@ fn source(name: &AgentId, settings: &Settings, backend: Backend) -> &'static str
     }
 }
 
-fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
+fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> AgentListing {
     let silence = |begins| agent.no_output(begins, agent.limits.timeout).map(millis);
-    Listed {
+    AgentListing {
         name: agent.name.to_string(),
         backend: Backend::Cli.word(),
         source: source(&agent.name, settings, Backend::Cli),
@@ -91,8 +91,8 @@ fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
     }
 }
 
-fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
-    Listed {
+fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> AgentListing {
+    AgentListing {
         name: adapter.name.to_string(),
         backend: Backend::Acp.word(),
         source: source(&adapter.name, settings, Backend::Acp),
@@ -105,7 +105,7 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
         timeout_ms: adapter.timeout.map(millis),
         no_output_fresh_ms: None,
         no_output_resumed_ms: None,
-        adapter: Some(ListedAdapter {
+        adapter: Some(AdapterListing {
             args: adapter.args.clone(),
             permissions: adapter.permissions().word(),
             mode: adapter.session.mode.clone(),

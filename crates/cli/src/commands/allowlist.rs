@@ -8,7 +8,7 @@ use tenure_core::api::AllowRequest;
 use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &AllowlistArgs) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     match &args.verb {
         None | Some(AllowlistVerb::List) => list(&client, args.json),
         Some(AllowlistVerb::Add(what)) => add(&client, what, args.json),

@@ -12,7 +12,7 @@ use tenure_core::visible::{cut, visible};
 const HEADLINE_BYTES: usize = 400;
 
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     match &args.verb {
         None => list(&client, false, args.json),
         Some(ApprovalsVerb::List(list_args)) => list(&client, list_args.all, args.json),

@@ -3,7 +3,7 @@
 
 mod key_forwarder;
 
-use super::printer::{self, Printed, Printer};
+use super::printer::{self, PrintReport, Printer};
 use super::runs::ending_of;
 use super::{ask, dial, ended_error, find, screen};
 use crate::args::AttachArgs;
@@ -160,7 +160,7 @@ impl AttachedClient {
                 let end = tenure_output::totals(&dir.output()).map_or(0, |totals| totals.bytes);
                 self.leave(LeaveReason::KeeperGone, end);
             }
-            if self.printed() {
+            if self.is_printed() {
                 return Ok(());
             }
         }
@@ -226,12 +226,12 @@ impl AttachedClient {
     }
 
     /// Returns true if everything is printed, nobody reads the output, or the deadline has passed.
-    fn printed(&mut self) -> bool {
+    fn is_printed(&mut self) -> bool {
         while let Some(printed) = self.printer.next() {
             match printed {
-                Printed::UpTo(_) => {}
-                Printed::All => return true,
-                Printed::ReaderGone => {
+                PrintReport::UpTo(_) => {}
+                PrintReport::All => return true,
+                PrintReport::ReaderGone => {
                     self.leave(LeaveReason::Detached, 0);
                     return true;
                 }

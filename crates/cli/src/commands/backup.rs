@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{daemon_client, settings};
 
 pub(crate) fn run(args: &BackupArgs) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     let path = std::path::absolute(&args.file).map_err(Failure::refused)?;
     let text = path.to_str().ok_or_else(|| {
         Failure::refused(format!("the path \"{}\" is not valid UTF-8: use another one", path.display()))

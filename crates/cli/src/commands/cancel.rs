@@ -8,7 +8,7 @@ use tenure_core::api::Selector;
 use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
-    Runs::with(&settings::load_to_look()?, |runs| cancel(runs, args))
+    Runs::with(&settings::load_leniently()?, |runs| cancel(runs, args))
 }
 
 fn cancel(runs: &Runs, args: &CancelArgs) -> Result<u8, Failure> {

@@ -22,7 +22,7 @@ const TRY_AGAIN: i32 = 75;
 
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     let settings = match args.verb {
-        DaemonVerb::Stop(_) | DaemonVerb::Status(_) => settings::load_to_look()?,
+        DaemonVerb::Stop(_) | DaemonVerb::Status(_) => settings::load_leniently()?,
         DaemonVerb::Run(_) | DaemonVerb::Start | DaemonVerb::Install(_) => settings::load()?,
     };
     match &args.verb {

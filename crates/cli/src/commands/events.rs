@@ -10,7 +10,7 @@ use tenure_core::visible::visible_json;
 use tenure_os::stderr::complain;
 
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
-    let settings = settings::load_to_look()?;
+    let settings = settings::load_leniently()?;
     let mut since = args.since.or((!args.follow).then_some(0));
     let mut client = daemon_client::require(&settings)?;
     loop {

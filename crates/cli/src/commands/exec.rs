@@ -44,13 +44,13 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
 }
 
 /// Maximum number of daemons tried for one call.
-const MOST_DAEMONS: usize = 10;
+const MAX_DAEMONS: usize = 10;
 
 /// Sends the request. If the daemon goes away, the next one continues with the same run: a command is never started twice.
 fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
     let run = state_root::new_run_id().map_err(Failure::tenure_failed)?;
     let mut client = daemon_client::require(settings).map_err(Failure::with_run_code)?;
-    for earlier in 0..MOST_DAEMONS {
+    for earlier in 0..MAX_DAEMONS {
         match daemon_client::try_call(client.exec(request, &run))? {
             Ok(reply) => return Ok(reply),
             Err(CallError::Broken(_)) => client = next_with(settings, &run)?,

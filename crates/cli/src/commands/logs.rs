@@ -7,7 +7,7 @@ use super::{dial, find};
 use crate::args::{LogsArgs, StreamArg};
 use crate::failure::Failure;
 use crate::settings;
-use format::{Format, Missing};
+use format::{Format, GapReason};
 use own_terminal::OwnTerminal;
 use std::io::{self, Write};
 use tenure_core::output::Stream;
@@ -48,21 +48,21 @@ pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
             Ok(128_u8.saturating_add(signal))
         }
         // A closed pipe is no error: the reader has enough.
-        Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(Stopped::Output(error)) => Err(Failure::refused(error)),
-        Err(Stopped::Failed(failure)) => Err(failure),
+        Err(LogsError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(LogsError::Output(error)) => Err(Failure::refused(error)),
+        Err(LogsError::Failed(failure)) => Err(failure),
         Ok(()) => Ok(0),
     }
 }
 
-enum Stopped {
+enum LogsError {
     Output(io::Error),
     Failed(Failure),
 }
 
 /// Prints the recorded output, then new output until the run has ended.
-fn follow(dir: &RunDir, printer: &mut Printer) -> Result<(), Stopped> {
-    if let Some(mut keeper) = dial(dir).map_err(Stopped::Failed)? {
+fn follow(dir: &RunDir, printer: &mut Printer) -> Result<(), LogsError> {
+    if let Some(mut keeper) = dial(dir).map_err(LogsError::Failed)? {
         keeper.send(&KeeperRequest::Follow, &[]);
         printer.print()?;
         while printer.left > 0 && printer.wait_for_more(&mut keeper) {
@@ -108,12 +108,12 @@ impl Printer {
     }
 
     /// Prints the output recorded so far.
-    fn print(&mut self) -> Result<(), Stopped> {
+    fn print(&mut self) -> Result<(), LogsError> {
         while self.left > 0 && !self.is_stopped() {
             let piece = self
                 .reader
                 .read(self.at, &mut self.buffer)
-                .map_err(|e| Stopped::Failed(Failure::refused(e)))?;
+                .map_err(|e| LogsError::Failed(Failure::refused(e)))?;
             let mut end = piece.end();
             match piece {
                 Piece::Bytes { from, len, stream, at_ms } => {
@@ -125,29 +125,29 @@ impl Printer {
                         end = if taken == len as u64 { end } else { from + taken };
                     }
                 }
-                Piece::Gap { from, to } => self.format.missing(from, to, Missing::Dropped, &mut self.out),
-                Piece::Lost { from, to, .. } => self.format.missing(from, to, Missing::Lost, &mut self.out),
+                Piece::Gap { from, to } => self.format.missing(from, to, GapReason::Dropped, &mut self.out),
+                Piece::Lost { from, to, .. } => self.format.missing(from, to, GapReason::Lost, &mut self.out),
                 Piece::End { .. } => break,
             }
             self.at = end;
             self.write()?;
         }
-        io::stdout().lock().flush().map_err(Stopped::Output)
+        io::stdout().lock().flush().map_err(LogsError::Output)
     }
 
     /// Prints buffered text that was waiting for more bytes.
-    fn finish(&mut self) -> Result<(), Stopped> {
+    fn finish(&mut self) -> Result<(), LogsError> {
         self.format.finish(self.at, &mut self.out);
         self.write()?;
-        io::stdout().lock().flush().map_err(Stopped::Output)
+        io::stdout().lock().flush().map_err(LogsError::Output)
     }
 
-    fn write(&mut self) -> Result<(), Stopped> {
+    fn write(&mut self) -> Result<(), LogsError> {
         if let Some(terminal) = &mut self.terminal {
             terminal.track(&self.out);
         }
         let written = io::stdout().lock().write_all(&self.out);
         self.out.clear();
-        written.map_err(Stopped::Output)
+        written.map_err(LogsError::Output)
     }
 }

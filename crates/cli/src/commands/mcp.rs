@@ -10,7 +10,7 @@ use crate::args::McpArgs;
 use crate::failure::Failure;
 use crate::{caller_context, daemon_client, settings};
 use conversation::Conversation;
-use lines::Lines;
+use lines::LineReader;
 use pipes::Pipes;
 use std::time::Duration;
 use tenure_client::{CallError, Client};
@@ -70,7 +70,7 @@ impl Bridge {
     /// Forwards messages both ways. Replays the handshake to a new daemon first.
     async fn forward(&mut self, stream: impl AsyncRead + AsyncWrite) -> ClosedBy {
         let (read, mut write) = tokio::io::split(stream);
-        let mut lines = Lines::of(read);
+        let mut lines = LineReader::of(read);
         let daemon = self.daemon.clone();
         let mut silence = std::pin::pin!(daemon.wait_until_silent());
         for line in self.conversation.replay() {
@@ -104,7 +104,7 @@ impl Bridge {
     }
 
     /// Delivers the daemon's responses until no request is open.
-    async fn deliver_responses(&mut self, mut lines: Lines<impl AsyncRead + Unpin>) {
+    async fn deliver_responses(&mut self, mut lines: LineReader<impl AsyncRead + Unpin>) {
         while self.conversation.has_open_requests()
             && let Some(line) = lines.next().await
         {

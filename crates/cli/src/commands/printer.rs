@@ -15,7 +15,7 @@ use tenure_output::{Piece, Reader};
 
 /// The handle to the printing thread.
 pub(crate) struct Printer {
-    jobs: Sender<Job>,
+    jobs: Sender<PrintJob>,
     /// Set to stop printing output.
     stop_output: Arc<AtomicBool>,
     reports: Conn,
@@ -27,7 +27,7 @@ pub(crate) struct Printer {
     failed: bool,
 }
 
-enum Job {
+enum PrintJob {
     /// Print what the files hold up to this offset.
     To(u64),
     /// Print these bytes, which no file holds.
@@ -42,7 +42,7 @@ enum Job {
 
 /// Report of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Printed {
+pub(crate) enum PrintReport {
     /// Everything up to here is printed.
     UpTo(u64),
     /// Everything is printed.
@@ -82,15 +82,15 @@ pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
 
 impl Printer {
     pub(crate) fn print_to(&self, to: u64) {
-        self.submit(Job::To(to));
+        self.submit(PrintJob::To(to));
     }
 
     pub(crate) fn print_bytes(&self, offset: u64, stream: Stream, bytes: Vec<u8>) {
-        self.submit(Job::Bytes { offset, stream, bytes });
+        self.submit(PrintJob::Bytes { offset, stream, bytes });
     }
 
     pub(crate) fn restore(&self, bytes: Vec<u8>) {
-        self.submit(Job::Restore(bytes));
+        self.submit(PrintJob::Restore(bytes));
     }
 
     /// Stops printing output.
@@ -100,14 +100,14 @@ impl Printer {
 
     /// Resets the terminal modes that the output changed, once it is printed.
     pub(crate) fn reset_terminal(&self) {
-        self.submit(Job::ResetTerminal);
+        self.submit(PrintJob::ResetTerminal);
     }
 
     pub(crate) fn finish(&self, at: u64) {
-        self.submit(Job::Finish { at });
+        self.submit(PrintJob::Finish { at });
     }
 
-    fn submit(&self, job: Job) {
+    fn submit(&self, job: PrintJob) {
         // A stopped thread has reported the reason.
         let _ = self.jobs.send(job);
     }
@@ -128,7 +128,7 @@ impl Printer {
     }
 
     /// Next report of the thread.
-    pub(crate) fn next(&mut self) -> Option<Printed> {
+    pub(crate) fn next(&mut self) -> Option<PrintReport> {
         let mut bytes = [0; REPORT_BYTES * 16];
         if self.unread.len() < REPORT_BYTES
             && let Ok(Got::Bytes(n)) = self.reports.read(&mut bytes)
@@ -139,16 +139,16 @@ impl Printer {
         self.unread.drain(..REPORT_BYTES);
         let [kind, offset @ ..] = reports;
         match kind {
-            b'u' => Some(Printed::UpTo(u64::from_le_bytes(offset))),
+            b'u' => Some(PrintReport::UpTo(u64::from_le_bytes(offset))),
             b'n' | b'f' => {
                 self.done = true;
                 self.failed = kind == b'f';
-                Some(Printed::ReaderGone)
+                Some(PrintReport::ReaderGone)
             }
             _ => {
                 self.done = true;
                 self.ended_line = kind == b'a';
-                Some(Printed::All)
+                Some(PrintReport::All)
             }
         }
     }
@@ -174,22 +174,22 @@ struct PrintThread {
 }
 
 impl PrintThread {
-    fn work(mut self, queue: &Receiver<Job>) {
+    fn work(mut self, queue: &Receiver<PrintJob>) {
         let mut reader = Reader::new(&self.output);
         for job in queue {
             let (result, last) = match job {
-                Job::To(to) => (self.copy(&mut reader, to), false),
-                Job::Bytes { offset, stream, bytes } => {
+                PrintJob::To(to) => (self.copy(&mut reader, to), false),
+                PrintJob::Bytes { offset, stream, bytes } => {
                     let result = self.copy(&mut reader, offset).and_then(|()| self.put(stream, &bytes));
                     self.at = self.at.max(offset + bytes.len() as u64);
                     (result, false)
                 }
-                Job::Restore(bytes) => {
+                PrintJob::Restore(bytes) => {
                     self.restored = true;
                     (self.put(Stream::Stdout, &bytes), false)
                 }
-                Job::ResetTerminal => (self.reset_terminal(), false),
-                Job::Finish { at } => (self.copy(&mut reader, at), true),
+                PrintJob::ResetTerminal => (self.reset_terminal(), false),
+                PrintJob::Finish { at } => (self.copy(&mut reader, at), true),
             };
             if let Err(error) = &result
                 && error.kind() != io::ErrorKind::BrokenPipe

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
             let request = json_in::read(from)?;
             (
                 None,
-                daemon_client::call(daemon_client::require(&settings::load_to_look()?)?.process(&request))?,
+                daemon_client::call(daemon_client::require(&settings::load_leniently()?)?.process(&request))?,
             )
         }
         (Some(action), None) => (Some(action), perform(action, args.session.as_ref())?),
@@ -46,7 +46,7 @@ fn perform(action: &ProcessAction, session: Option<&String>) -> Result<ProcessRe
     for request in &mut requests {
         request.session_key = session.cloned();
     }
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     if let (ProcessAction::Poll(args), [request]) = (action, &mut requests[..]) {
         return poll(&client, args, request);
     }

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
         scope: args.scope.clone(),
         ..Filter::default()
     };
-    let mut runs = Runs::with(&settings::load_to_look()?, |runs| runs.list(filter.clone(), args.limit))?;
+    let mut runs = Runs::with(&settings::load_leniently()?, |runs| runs.list(filter.clone(), args.limit))?;
     // --state selects by the state that is printed.
     runs.retain(|run| args.state.is_none_or(|asked| asked.is(&print::state(run).0)));
     let surplus = args.limit.map_or(0, |limit| runs.len().saturating_sub(limit));

@@ -6,7 +6,7 @@ use crate::{daemon_client, print, settings};
 use tenure_core::api::{ReapRequest, Selector};
 
 pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     let which = Selector {
         run: args.run.clone(),
         scope: None,

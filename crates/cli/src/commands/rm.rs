@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::settings;
 
 pub(crate) fn run(args: &RmArgs) -> Result<u8, Failure> {
-    let runs = Runs::connect(&settings::load_to_look()?)?;
+    let runs = Runs::connect(&settings::load_leniently()?)?;
     runs.find_to_end(&args.ids)?.iter().try_for_each(FoundRun::remove)?;
     Ok(0)
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let started = match daemon_client::connect_or_start(&settings).map_err(Failure::with_run_code)? {
         Some(client) if args.bg => in_background(args, &client, &request(args, &settings, &spec)),
         Some(client) => foreground::by_daemon(args, &settings, &client, &request(args, &settings, &spec)),
-        None => directly(args, &state, spec),
+        None => without_daemon(args, &state, spec),
     };
     started.map_err(Failure::with_run_code)
 }
@@ -73,7 +73,7 @@ pub(crate) fn refused_in_background(failed: &CallError) -> Failure {
 }
 
 /// Starts the run without a daemon, by a nursery of its own. The next daemon registers the run.
-fn directly(args: &RunArgs, state: &StateRoot, spec: Spec) -> Result<u8, Failure> {
+fn without_daemon(args: &RunArgs, state: &StateRoot, spec: Spec) -> Result<u8, Failure> {
     if spec.options.scope.is_some() {
         return Err(Failure::tenure_failed(
             "--scope needs a running daemon, which allows one live run per scope: start it with `tenure daemon start`",
@@ -160,7 +160,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
     }
     (options.session_id, options.scope, options.label) =
         (session(args)?, args.scope.clone(), args.label.clone());
-    limit(&mut options.limits, args);
+    apply_limits(&mut options.limits, args);
     options.resources = Resources {
         memory_bytes: args.memory,
         milli_cpus: args.cpus,
@@ -183,7 +183,7 @@ fn stdin(args: &RunArgs) -> StdinArg {
 
 /// Applies the flags to the limits. For a time limit, `off` means no limit; a grace of zero kills at once, and an orphan grace
 /// of zero ends the run at once.
-fn limit(limits: &mut Limits, args: &RunArgs) {
+fn apply_limits(limits: &mut Limits, args: &RunArgs) {
     let length = |flag: Option<Limit>, usual| flag.map_or(usual, |limit| limit.0.unwrap_or_default());
     limits.overall = args.timeout.map_or(limits.overall, |limit| limit.0);
     limits.no_output = args.no_output_timeout.and_then(|limit| limit.0);

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     let settings = match verb {
         // The configuration describes the agents that they start: it must be valid.
         SessionsVerb::Spawn(_) | SessionsVerb::Send(_) => settings::load()?,
-        _ => settings::load_to_look()?,
+        _ => settings::load_leniently()?,
     };
     match verb {
         SessionsVerb::Import(_) if args.requester.acting_as.is_some() => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use tenure_core::api::{ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
 pub(super) fn run(args: &SessionsImportArgs, json: bool) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     let request = ImportRequest {
         dir: absolute(&args.dir)?,
         wrapper_root: args.wrapper_root.as_deref().map(absolute).transpose()?,

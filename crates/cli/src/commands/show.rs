@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::{print, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let run = Runs::with(&settings::load_to_look()?, |runs| runs.find(&args.id)?.json())?;
+    let run = Runs::with(&settings::load_leniently()?, |runs| runs.find(&args.id)?.json())?;
     if args.json {
         print::json(&run)?;
     } else {

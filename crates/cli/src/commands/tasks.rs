@@ -23,7 +23,7 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
         Some(verb) => verb,
     };
     let request = request::build(args, verb);
-    let settings = settings::load_to_look()?;
+    let settings = settings::load_leniently()?;
     let watches = match verb {
         TasksVerb::List(list) => list.watch,
         TasksVerb::Show(show) => show.watch,

@@ -10,7 +10,7 @@ use tenure_os::clock;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
-    let settings = settings::load_to_look().map_err(Failure::with_run_code)?;
+    let settings = settings::load_leniently().map_err(Failure::with_run_code)?;
     let limit = args.timeout.and_then(|limit| limit.0);
     let deadline = limit.map(|limit| clock::awake() + limit);
     Runs::with(&settings, |runs| wait(&settings, runs, args, deadline)).map_err(Failure::with_run_code)

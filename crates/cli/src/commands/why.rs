@@ -7,7 +7,7 @@ use crate::{daemon_client, settings};
 use tenure_core::api::StoryLine;
 
 pub(crate) fn run(args: &WhyArgs) -> Result<u8, Failure> {
-    let client = daemon_client::require(&settings::load_to_look()?)?;
+    let client = daemon_client::require(&settings::load_leniently()?)?;
     let story = daemon_client::call(client.why(&args.id))?;
     if args.json {
         print::json(&story)?;

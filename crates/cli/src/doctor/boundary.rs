@@ -31,13 +31,13 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
             checks.extend(group.ok().map(|group| controllers(&group.directory)));
             checks
         }
-        Family::MacOs => vec![unenclosed()],
+        Family::MacOs => vec![without_boundary()],
         Family::Windows => vec![job(trial())],
     }
 }
 
 /// The finding for a system without inescapable boundaries.
-fn unenclosed() -> Check {
+fn without_boundary() -> Check {
     let finding = "runs have only their keeper, session, group and lease: macOS has no inescapable boundary";
     let advice = "nothing to do: the ending names a process that leaves all of them, if Tenure can see it";
     Check::new(NAME, Verdict::Note, finding, advice)
@@ -58,8 +58,10 @@ fn job(tried: Result<(), String>) -> Check {
 
 /// Judges the boundary, with the reason if it has no cgroup.
 fn judge(settings: &Settings, group: &io::Result<OwnGroup>, tried: Option<Result<(), String>>) -> Check {
-    const ALONE: &str = "runs have no cgroup, only their keeper, which contains every process while it lives";
-    let note = |why: String, advice: &str| Check::new(NAME, Verdict::Note, format!("{ALONE}: {why}"), advice);
+    const NO_CGROUP: &str =
+        "runs have no cgroup, only their keeper, which contains every process while it lives";
+    let note =
+        |why: String, advice: &str| Check::new(NAME, Verdict::Note, format!("{NO_CGROUP}: {why}"), advice);
     let (group, tried) = match (group, tried) {
         (_, None) => {
             let why = format!("cgroups are switched off by {}", settings.origin("cgroup"));
@@ -160,7 +162,7 @@ pub(super) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {
         judge(settings, &Err(io::Error::other("no mount of cgroup2")), failed()),
         judge(settings, &group(&dir.join("none")), failed()),
         judge(settings, &group(dir), failed()),
-        unenclosed(),
+        without_boundary(),
         job(Ok(())),
         job(Err("access is denied".to_owned())),
         controlled("memory cpu pids"),

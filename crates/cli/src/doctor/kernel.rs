@@ -11,8 +11,8 @@ pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Chec
             identity(kernel),
             subreaper(kernel),
             children(kernel),
-            hidden(kernel, is_root),
-            numbers(kernel),
+            hidepid(kernel, is_root),
+            pid_max(kernel),
         ],
         Family::MacOs => vec![
             inspection(kernel, "processes are identified by pid and start time"),
@@ -86,7 +86,7 @@ fn children(kernel: &Kernel) -> Check {
     Check::new("child-lists", Verdict::Note, finding, "a kernel with CONFIG_PROC_CHILDREN is faster")
 }
 
-fn hidden(kernel: &Kernel, is_root: bool) -> Check {
+fn hidepid(kernel: &Kernel, is_root: bool) -> Check {
     match &kernel.hidepid {
         Some(how) if !is_root => Check::new(
             "hidepid",
@@ -101,10 +101,10 @@ fn hidden(kernel: &Kernel, is_root: bool) -> Check {
     }
 }
 
-fn numbers(kernel: &Kernel) -> Check {
-    const ROOMY: u64 = 65_536;
+fn pid_max(kernel: &Kernel) -> Check {
+    const MIN_PID_MAX: u64 = 65_536;
     match kernel.pid_max {
-        Some(most) if most >= ROOMY => Check::ok("pid-max", format!("pids go up to {most}")),
+        Some(most) if most >= MIN_PID_MAX => Check::ok("pid-max", format!("pids go up to {most}")),
         Some(most) => Check::new(
             "pid-max",
             Verdict::Note,

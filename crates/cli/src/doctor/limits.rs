@@ -6,19 +6,20 @@ use tenure_os::{descriptors, host};
 
 pub(super) fn checks() -> Vec<Check> {
     let (processes, most) = host::user_processes();
-    let mut checks = vec![files(descriptors::limit()), room("processes", "this user", processes, most)];
+    let mut checks =
+        vec![descriptor_limit(descriptors::limit()), process_room("processes", "this user", processes, most)];
     checks.extend(host::own_group().ok().and_then(|group| group_room(&group.directory)));
     checks
 }
 
 /// Checks the descriptor limit. A keeper holds about a dozen descriptors, a daemon a few per run.
-fn files((soft, hard): (u64, u64)) -> Check {
-    const ENOUGH: u64 = 4096;
+fn descriptor_limit((soft, hard): (u64, u64)) -> Check {
+    const MIN_DESCRIPTORS: u64 = 4096;
     if soft == u64::MAX {
         return Check::ok("descriptors", "no limit");
     }
     let finding = format!("{soft} descriptors; a program can raise this to {hard}");
-    if hard >= ENOUGH {
+    if hard >= MIN_DESCRIPTORS {
         return Check::ok("descriptors", finding);
     }
     Check::new(
@@ -26,13 +27,13 @@ fn files((soft, hard): (u64, u64)) -> Check {
         Verdict::Warning,
         finding,
         format!(
-            "raise the hard limit to {ENOUGH} or more (LimitNOFILE=, limits.conf): the daemon needs a few per run"
+            "raise the hard limit to {MIN_DESCRIPTORS} or more (LimitNOFILE=, limits.conf): the daemon needs a few per run"
         ),
     )
 }
 
 /// Checks that more processes can be started.
-fn room(name: &'static str, whose: &str, now: u64, most: Option<u64>) -> Check {
+fn process_room(name: &'static str, whose: &str, now: u64, most: Option<u64>) -> Check {
     let Some(most) = most else {
         return Check::ok(name, format!("{whose} has {now}, no limit"));
     };
@@ -55,7 +56,7 @@ fn group_room(directory: &Path) -> Option<Check> {
         .ancestors()
         .filter_map(|dir| Some((dir, number(dir, "pids.current")?, number(dir, "pids.max")?)));
     let (dir, now, most) = limited.min_by_key(|(_, now, most)| most.saturating_sub(*now))?;
-    Some(room("cgroup-pids", &format!("the cgroup {}", dir.display()), now, Some(most)))
+    Some(process_room("cgroup-pids", &format!("the cgroup {}", dir.display()), now, Some(most)))
 }
 
 /// Returns all findings, for the snapshot.
@@ -63,13 +64,13 @@ fn group_room(directory: &Path) -> Option<Check> {
 #[cfg(unix)]
 pub(super) fn samples() -> Vec<Check> {
     vec![
-        files((u64::MAX, u64::MAX)),
-        files((1_024, 1_048_576)),
-        files((1_024, 1_024)),
-        room("processes", "this user", 212, None),
-        room("processes", "this user", 212, Some(31_000)),
-        room("processes", "this user", 28_000, Some(31_000)),
-        room("cgroup-pids", "the cgroup /user.slice", 100, Some(100)),
+        descriptor_limit((u64::MAX, u64::MAX)),
+        descriptor_limit((1_024, 1_048_576)),
+        descriptor_limit((1_024, 1_024)),
+        process_room("processes", "this user", 212, None),
+        process_room("processes", "this user", 212, Some(31_000)),
+        process_room("processes", "this user", 28_000, Some(31_000)),
+        process_room("cgroup-pids", "the cgroup /user.slice", 100, Some(100)),
     ]
 }
 
@@ -79,13 +80,13 @@ mod tests {
 
     #[test]
     fn few_descriptors_are_a_warning() {
-        assert_eq!(files((1024, 1_048_576)).verdict, Verdict::Ok);
-        assert_eq!(files((1024, 1024)).verdict, Verdict::Warning);
+        assert_eq!(descriptor_limit((1024, 1_048_576)).verdict, Verdict::Ok);
+        assert_eq!(descriptor_limit((1024, 1024)).verdict, Verdict::Warning);
     }
 
     #[test]
     fn few_remaining_processes_are_a_warning() {
-        let verdict = |now, most| room("processes", "this user", now, most).verdict;
+        let verdict = |now, most| process_room("processes", "this user", now, most).verdict;
         assert_eq!(verdict(79, Some(100)), Verdict::Ok);
         assert_eq!(verdict(80, Some(100)), Verdict::Warning);
         assert_eq!(verdict(100, Some(100)), Verdict::Problem);

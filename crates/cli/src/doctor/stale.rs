@@ -300,9 +300,9 @@ fn counted(count: usize, what: &str) -> String {
 
 /// Joins the first few texts.
 fn first_few(texts: &[String]) -> String {
-    const FEW: usize = 5;
-    let more = texts.len().saturating_sub(FEW);
-    let first = texts.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    const SHOWN: usize = 5;
+    let more = texts.len().saturating_sub(SHOWN);
+    let first = texts.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{first} and {more} more") } else { first }
 }
 

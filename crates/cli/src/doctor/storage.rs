@@ -25,13 +25,13 @@ fn root(path: &Path) -> Check {
             format!("{}: {error}", path.display()),
             "set TENURE_STATE to a directory of your own",
         ),
-        Ok(None) => absent(NAME, path),
+        Ok(None) => missing_directory(NAME, path),
         Ok(Some(lies)) => judge(path, &lies),
     }
 }
 
 /// Checks that a missing directory can be created.
-fn absent(name: &'static str, path: &Path) -> Check {
+fn missing_directory(name: &'static str, path: &Path) -> Check {
     let above = path.ancestors().skip(1).find(|dir| dir.exists());
     match above.map(|dir| (dir, host::may_write(dir))) {
         Some((_, Ok(()))) => {
@@ -143,7 +143,7 @@ pub(super) fn samples(dir: &Path) -> Vec<Check> {
     ];
     let mut samples: Vec<Check> = lies.iter().map(|lies| judge(dir, lies)).collect();
     let file = dir.join("tenure.db");
-    samples.extend([absent("state-root", &dir.join("new")), registry(&file), registry(dir)]);
+    samples.extend([missing_directory("state-root", &dir.join("new")), registry(&file), registry(dir)]);
     std::fs::write(&file, "").expect("the directory is the test's");
     samples.push(registry(&file));
     samples

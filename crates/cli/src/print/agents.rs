@@ -9,7 +9,7 @@ use tenure_core::duration::show;
 /// An agent in `tenure agents`. Scripts depend on its JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
+pub(crate) struct AgentListing {
     pub(crate) name: String,
     /// The backend that runs its turns.
     pub(crate) backend: &'static str,
@@ -31,13 +31,13 @@ pub(crate) struct Listed {
     pub(crate) no_output_resumed_ms: Option<u64>,
     /// Fields of ACP adapters only.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(crate) adapter: Option<ListedAdapter>,
+    pub(crate) adapter: Option<AdapterListing>,
 }
 
 /// Fields of ACP adapters only.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ListedAdapter {
+pub(crate) struct AdapterListing {
     pub(crate) args: Vec<String>,
     /// The policy that answers its permission requests.
     pub(crate) permissions: &'static str,
@@ -52,12 +52,12 @@ pub(crate) struct ListedAdapter {
 }
 
 /// Prints the agents as a table.
-pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
+pub(crate) fn agents(list: &[AgentListing]) -> Result<(), Failure> {
     lines(&agents_lines(&Context::of_stdout(), list))
 }
 
 /// Formats that table.
-pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
+pub(crate) fn agents_lines(context: &Context, list: &[AgentListing]) -> Vec<String> {
     let headings = ["AGENT", "BACKEND", "FROM", "TIMEOUT", "SILENCE", "IDLE", "PROGRAM"];
     let mut table = Table::new(context.style, &headings);
     for agent in list {
@@ -79,13 +79,13 @@ pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
 }
 
 /// Reports a missing program, and how to install it.
-fn not_found(agent: &Listed) -> String {
+fn not_found(agent: &AgentListing) -> String {
     let install = agent.adapter.as_ref().and_then(|adapter| adapter.install.as_deref());
     let how = install.map_or(String::new(), |install| format!("; {}", plain(install)));
     format!("{}: not found{how}", escaped(&agent.command))
 }
 
-fn silence(agent: &Listed) -> String {
+fn silence(agent: &AgentListing) -> String {
     if agent.adapter.is_some() {
         return "-".to_owned();
     }

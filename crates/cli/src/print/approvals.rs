@@ -11,15 +11,15 @@ use tenure_core::visible::visible;
 
 /// Prints approval requests, each below its row. Long ones are cut, with a line that says so.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
-    questions(list, LIST_LIMIT)
+    print_requests(list, LIST_LIMIT)
 }
 
 /// Prints one approval request in full.
 pub(crate) fn approval(approval: &Approval) -> Result<(), Failure> {
-    questions(std::slice::from_ref(approval), NO_LIMIT)
+    print_requests(std::slice::from_ref(approval), NO_LIMIT)
 }
 
-fn questions(list: &[Approval], limit: TextLimit) -> Result<(), Failure> {
+fn print_requests(list: &[Approval], limit: TextLimit) -> Result<(), Failure> {
     let context = Context::of_stdout();
     let mut table = Table::new(context.style, &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
     for approval in list {
@@ -43,14 +43,14 @@ fn questions(list: &[Approval], limit: TextLimit) -> Result<(), Failure> {
             let id = short(approval.id.as_str());
             line(&format!("      cut: `tenure approvals show {id}` prints all of it"))?;
         }
-        approval.options.iter().try_for_each(|option| line(&offered(approval, option)))?;
+        approval.options.iter().try_for_each(|option| line(&option_line(approval, option)))?;
     }
     Ok(())
 }
 
 /// Formats an option that an agent offers. The id comes first, because people choose by it. The kind shows the real
 /// effect: an agent can give an option any name.
-fn offered(approval: &Approval, option: &PermissionJson) -> String {
+fn option_line(approval: &Approval, option: &PermissionJson) -> String {
     let mark = if approval.option.as_ref() == Some(&option.id) { "✓" } else { "-" };
     let kind = visible(&option.kind).replace('_', " ");
     format!("      {mark} {} ({kind}): {}", visible(&option.id), visible(&option.name))
@@ -84,14 +84,14 @@ pub(crate) fn allowed(entries: &[Allowed]) -> Result<(), Failure> {
             (used, Tone::Plain),
             (format!("{} ago", ago(context.since(allowed.added_at_ms))), Tone::Plain),
             (plain(&allowed.added_by), Tone::Plain),
-            (what(&allowed.entry), Tone::Plain),
+            (allowed_command(&allowed.entry), Tone::Plain),
         ]);
     }
     table.print()
 }
 
 /// Formats the command that an entry allows.
-fn what(entry: &Value) -> String {
+fn allowed_command(entry: &Value) -> String {
     let text = |value: &Value| value.as_str().map(plain);
     let program = text(&entry["program"]).unwrap_or_else(|| "?".to_owned());
     if let Some(argv) = entry["exact"]["argv"].as_array() {
@@ -112,10 +112,13 @@ mod tests {
 
     #[test]
     fn an_entry_shows_the_command_that_it_allows() {
-        assert_eq!(what(&json!({"program": "git"})), "git");
-        assert_eq!(what(&json!({"program": "git", "args": "status"})), "git, arguments like status");
+        assert_eq!(allowed_command(&json!({"program": "git"})), "git");
+        assert_eq!(
+            allowed_command(&json!({"program": "git", "args": "status"})),
+            "git, arguments like status"
+        );
         let exact =
             json!({"program": "/usr/bin/make", "exact": {"argv": ["make", "-j", "8"], "cwd": "/src"}});
-        assert_eq!(what(&exact), "/usr/bin/make -j 8 in /src");
+        assert_eq!(allowed_command(&exact), "/usr/bin/make -j 8 in /src");
     }
 }

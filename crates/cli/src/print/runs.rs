@@ -20,10 +20,10 @@ pub(crate) fn runs_lines(context: &Context, views: &[RunJson]) -> Vec<String> {
     let mut table = Table::new(context.style, &headings);
     for view in views {
         let pid = view.pid.map_or("-".to_owned(), |pid| pid.to_string());
-        let (ending, ending_tone) = view
-            .termination
-            .as_ref()
-            .map_or(("-".to_owned(), Tone::Dim), |termination| (brief(termination), tone(termination)));
+        let (ending, ending_tone) =
+            view.termination.as_ref().map_or(("-".to_owned(), Tone::Dim), |termination| {
+                (short_ending(termination), tone(termination))
+            });
         let (state, state_tone) = state(view);
         table.row([
             (short(&view.run_id).to_owned(), Tone::Plain),
@@ -123,7 +123,7 @@ pub(crate) fn state(view: &RunJson) -> (String, Tone) {
 }
 
 /// Formats the ending in a word or two.
-fn brief(termination: &Termination) -> String {
+fn short_ending(termination: &Termination) -> String {
     match (termination.reason, termination.exit_code, termination.signal) {
         (Reason::Exit, Some(code), _) => format!("exit {code}"),
         (Reason::Signal, _, Some(signal)) => format!("signal {signal}"),
@@ -147,12 +147,12 @@ pub(super) fn name(view: &RunJson) -> String {
 
 /// Shortens a session key to its end, which says more than its beginning.
 pub(super) fn shortened(key: &str) -> String {
-    const MOST: usize = 24;
+    const MAX_CHARS: usize = 24;
     let count = key.chars().count();
-    if count <= MOST {
+    if count <= MAX_CHARS {
         return key.to_owned();
     }
-    let tail: String = key.chars().skip(count - (MOST - 1)).collect();
+    let tail: String = key.chars().skip(count - (MAX_CHARS - 1)).collect();
     format!("…{tail}")
 }
 

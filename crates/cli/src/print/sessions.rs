@@ -58,15 +58,15 @@ fn groups(context: &Context, session: &SessionJson) -> Vec<Group> {
     let row = &session.row;
     let turn = session.active_turn.as_ref().map(|turn| self::turn(context, turn)).unwrap_or_default();
     vec![
-        ("Session", itself(context, session)),
-        ("Ownership", ownership(row)),
-        ("Work", work(session)),
+        ("Session", session_rows(context, session)),
+        ("Ownership", ownership_rows(row)),
+        ("Work", work_rows(session)),
         ("Active turn", turn),
         ("Adapter", session.adapter.as_ref().map(adapter).unwrap_or_default()),
     ]
 }
 
-fn itself(context: &Context, session: &SessionJson) -> Rows {
+fn session_rows(context: &Context, session: &SessionJson) -> Rows {
     let row = &session.row;
     let mut rows = vec![("key", row.key.to_string())];
     rows.extend(session.label.as_deref().map(|label| ("label", plain(label))));
@@ -83,7 +83,7 @@ fn itself(context: &Context, session: &SessionJson) -> Rows {
 }
 
 /// Formats the owner, the ancestors and the channel of a session.
-fn ownership(row: &SessionRow) -> Rows {
+fn ownership_rows(row: &SessionRow) -> Rows {
     let nobody = || "nobody: created from outside of all sessions".to_owned();
     let key = |key: &SessionKey| key.to_string();
     let mut rows = Vec::new();
@@ -106,7 +106,7 @@ fn ownership(row: &SessionRow) -> Rows {
     rows
 }
 
-fn work(session: &SessionJson) -> Rows {
+fn work_rows(session: &SessionJson) -> Rows {
     let work = &session.row.work;
     let mut rows = vec![("backend", session.row.backend.to_string())];
     rows.extend(work.cwd.as_deref().map(|cwd| ("directory", escaped(cwd))));

@@ -103,14 +103,14 @@ fn groups(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<Grou
         (event.kind.word(), format!("{}{summary}", context.moment(event.at_ms)))
     });
     vec![
-        ("Task", itself(context, task)),
-        ("Work", carried_out(task)),
-        ("Delivery", telling(context, task, notices)),
+        ("Task", task_rows(context, task)),
+        ("Work", work_rows(task)),
+        ("Delivery", delivery_rows(context, task, notices)),
         ("Recent events", events.collect()),
     ]
 }
 
-fn itself(context: &Context, task: &TaskRow) -> Rows {
+fn task_rows(context: &Context, task: &TaskRow) -> Rows {
     let text = |name: &'static str, text: &Option<String>| text.as_deref().map(|text| (name, plain(text)));
     let mut rows = vec![("id", task.id.to_string())];
     rows.extend(text("label", &task.label));
@@ -145,7 +145,7 @@ fn ended_by(outcome: &Outcome) -> String {
     parts.join(", ")
 }
 
-fn carried_out(task: &TaskRow) -> Rows {
+fn work_rows(task: &TaskRow) -> Rows {
     let mut rows = Vec::new();
     rows.extend(task.run.as_ref().map(|run| ("run", run.to_string())));
     rows.extend(task.child.as_ref().map(|key| ("session", key.to_string())));
@@ -154,7 +154,7 @@ fn carried_out(task: &TaskRow) -> Rows {
 }
 
 /// Formats the delivery of notices: the owner, the policy, the state and the last attempt.
-fn telling(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Rows {
+fn delivery_rows(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Rows {
     let nobody = || "nobody: no session started it".to_owned();
     let mut rows = vec![
         ("owner", task.owner.as_ref().map_or_else(nobody, SessionKey::to_string)),
@@ -202,10 +202,10 @@ pub(crate) fn findings(list: &[TaskFinding]) -> Result<(), Failure> {
 
 /// Prints the work that a maintenance did, or would do.
 pub(crate) fn maintenance(done: &Maintenance) -> Result<(), Failure> {
-    due(done).iter().try_for_each(|text| line(text))
+    maintenance_lines(done).iter().try_for_each(|text| line(text))
 }
 
-fn due(done: &Maintenance) -> Vec<String> {
+fn maintenance_lines(done: &Maintenance) -> Vec<String> {
     let is = if done.applied { "is" } else { "would be" };
     let each = |ids: &[TaskId], what: &str| {
         let line = |id: &TaskId| format!("task {} {is} {what}", short(id.as_str()));

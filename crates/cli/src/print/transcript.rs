@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::ids::TurnId;
 use tenure_core::tools::sessions::EntryJson;
 use tenure_core::visible::visible;
-use tool::Tool;
+use tool::ToolCall;
 
 /// Options of a transcript.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub(crate) struct Transcript {
     page: Page,
     /// Shown bytes of each text entry.
     shown: BTreeMap<u64, usize>,
-    tools: BTreeMap<u64, Tool>,
+    tools: BTreeMap<u64, ToolCall>,
     plan: Plan,
     questions: BTreeMap<u64, Question>,
     /// Permission requests whose decision is shown.
@@ -204,7 +204,7 @@ impl Transcript {
         if !live || !self.questions.is_empty() {
             return;
         }
-        let under_way: Vec<&Tool> = self.tools.values().filter(|tool| !tool.is_over()).collect();
+        let under_way: Vec<&ToolCall> = self.tools.values().filter(|tool| !tool.is_over()).collect();
         let newest = under_way.len().saturating_sub(tool::MAX_CHANGING);
         let lines: Vec<String> = under_way[newest..].iter().map(|tool| tool.line(style)).collect();
         self.page.show_changing(&lines);

@@ -21,17 +21,17 @@ pub(crate) fn turns_lines(context: &Context, turns: &[TurnJson]) -> Vec<String> 
 
 /// Prints a session's pending notices, below its turns.
 pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
-    super::lines(&waiting(&Context::of_stdout(), notices))
+    super::lines(&notices_lines(&Context::of_stdout(), notices))
 }
 
-fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
+fn notices_lines(context: &Context, notices: &[Notice]) -> Vec<String> {
     let mut lines = Vec::new();
     if !notices.is_empty() {
         let title = context.style.paint(Tone::Title, "notices for the next turn");
         lines.push(format!("{title}  {}", notices.len()));
     }
     for notice in notices {
-        let mut text = block(&notice.text);
+        let mut text = indented(&notice.text);
         if let Some(first) = text.first_mut() {
             *first = format!("{first}  ({} ago)", ago(context.since(notice.at_ms)));
         }
@@ -43,11 +43,11 @@ fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
 fn lines(context: &Context, turn: &TurnJson) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![head(context, turn), format!("  {} said:", plain(&turn.asked_by))];
-    lines.extend(block(&turn.message));
+    lines.extend(indented(&turn.message));
     lines.extend(cut(turn.message_cut_bytes, "--max-bytes shows more"));
     if let Some(text) = turn.text.as_deref().filter(|text| !text.is_empty()) {
         lines.push("  answered:".to_owned());
-        lines.extend(block(text));
+        lines.extend(indented(text));
     }
     let run = turn.run_id.as_ref().map(|run| short(run.as_str()));
     let all = run.map_or("--max-bytes shows more".to_owned(), |run| format!("`tenure logs {run}` shows all"));
@@ -81,7 +81,7 @@ fn tone(state: TurnState) -> Tone {
 }
 
 /// Indents a text, so that no line of it looks like one of Tenure's.
-fn block(text: &str) -> Vec<String> {
+fn indented(text: &str) -> Vec<String> {
     plain_lines(text).iter().map(|text| format!("    {text}").trim_end().to_owned()).collect()
 }
 

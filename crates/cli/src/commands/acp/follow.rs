@@ -56,7 +56,7 @@ pub(super) enum FollowOutcome {
 }
 
 /// A followed turn: its session, the output so far, and the user's terminal.
-pub(super) struct Follow<'a> {
+pub(super) struct TurnFollower<'a> {
     settings: &'a Settings,
     key: &'a str,
     followed_turn: FollowedTurn,
@@ -70,7 +70,7 @@ pub(super) struct Follow<'a> {
     silence: Silence,
 }
 
-impl<'a> Follow<'a> {
+impl<'a> TurnFollower<'a> {
     pub(super) fn new(
         settings: &'a Settings,
         key: &'a str,
@@ -153,7 +153,7 @@ impl<'a> Follow<'a> {
             tokio::select! {
                 biased;
                 () = interrupts.next() => {
-                    if self.interrupted(client)? {
+                    if self.handle_interrupt(client)? {
                         return Ok(Some(FollowOutcome::Left { cancelled: self.cancelled }));
                     }
                 }
@@ -163,7 +163,7 @@ impl<'a> Follow<'a> {
                         return Ok(Some(self.ended(turn)));
                     }
                 }
-                Some(line) = self.answers.typed.recv() => self.answered(client, &line).await?,
+                Some(line) = self.answers.typed.recv() => self.handle_answer(client, &line).await?,
                 () = sleep_until(self.silence.due()) => self.report_silence()?,
                 ended = &mut stream => {
                     while let Ok(update) = updates.try_recv() {
@@ -243,7 +243,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Handles a typed line as the answer to the open question. If none is open, it was answered elsewhere.
-    async fn answered(&mut self, client: &Client, line: &str) -> Result<(), Failure> {
+    async fn handle_answer(&mut self, client: &Client, line: &str) -> Result<(), Failure> {
         self.transcript.typed();
         let Some(question) = self.transcript.question().cloned() else { return Ok(()) };
         match question.parse_answer(line) {
@@ -259,7 +259,7 @@ impl<'a> Follow<'a> {
 
     /// Handles Ctrl-C; returns true if it stops following. A turn that has not started is not cancelled: the request would
     /// cancel the turn that runs before it.
-    fn interrupted(&mut self, client: &Client) -> Result<bool, Failure> {
+    fn handle_interrupt(&mut self, client: &Client) -> Result<bool, Failure> {
         if self.interrupt == Interrupt::Leaves || self.cancelled || !self.has_started {
             return Ok(true);
         }

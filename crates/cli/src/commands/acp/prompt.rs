@@ -1,7 +1,7 @@
 //! `tenure acp prompt`: find or create the session, send it a message, and follow the turn.
 
 use super::ending;
-use super::follow::{Follow, FollowOutcome, Interrupt};
+use super::follow::{FollowOutcome, Interrupt, TurnFollower};
 use super::target::{DirectorySessions, canonical, first_key, open_session, searched_directories, session};
 use super::{about, mode};
 use crate::args::{Limit, PromptArgs};
@@ -77,7 +77,7 @@ pub(super) fn follow(
     json: bool,
     interrupt: Interrupt,
 ) -> Result<u8, Failure> {
-    match Follow::new(settings, key, watching, json, interrupt).run()? {
+    match TurnFollower::new(settings, key, watching, json, interrupt).run()? {
         FollowOutcome::Ended { turn, refusal: Some(why) }
             if matches!(turn.stop, Some(Stop::EndTurn | Stop::Cancelled)) =>
         {

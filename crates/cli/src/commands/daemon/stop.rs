@@ -30,7 +30,7 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
     let mut ended = false;
     loop {
         let requested = match daemon_client::connect(settings) {
-            Some(client) => request_leave(&client, args, deadline).map(|()| true),
+            Some(client) => request_exit(&client, args, deadline).map(|()| true),
             None if !settings.state.exists() || mark_stopped(settings)? => break,
             // The daemon is starting, is exiting, or has lost its socket.
             None => unreachable.check().map(|()| false),
@@ -46,7 +46,7 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
                 poll::wait(&[], Some(POLL_INTERVAL)).map_err(Failure::refused)?;
             }
             Err(failure) if failure.is_silent() => {
-                ended |= end_silent(settings)?;
+                ended |= end_hung_daemon(settings)?;
                 unreachable = daemon_client::UnreachableDaemon::new(settings);
             }
             // The daemon exited or was replaced during the call.
@@ -65,7 +65,7 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
 }
 
 /// Asks the daemon to exit, and waits until it has. Fails as silent if the daemon hangs meanwhile.
-fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result<(), Failure> {
+fn request_exit(client: &Client, args: &StopArgs, deadline: Duration) -> Result<(), Failure> {
     let pid = daemon_client::call(client.health())?.pid;
     daemon_client::call(client.shutdown(args.cancel_runs))?;
     let mut next_probe = clock::awake() + PROBE_AFTER;
@@ -100,7 +100,7 @@ fn mark_stopped(settings: &Settings) -> Result<bool, Failure> {
 }
 
 /// Ends the daemon that holds the lock and does not answer. Returns false if it is gone, or answers after SIGCONT.
-fn end_silent(settings: &Settings) -> Result<bool, Failure> {
+fn end_hung_daemon(settings: &Settings) -> Result<bool, Failure> {
     let client = Client::new(&settings.state);
     let Some(holder) = client.lock_holder() else { return Ok(false) };
     let pid = holder.pid;

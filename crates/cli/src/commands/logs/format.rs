@@ -21,7 +21,7 @@ pub(super) struct Bytes<'a> {
 
 /// Reason why bytes are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum GapReason {
     /// They were dropped to keep newer ones.
     Dropped,
     /// They were lost because the disk was full.
@@ -83,15 +83,15 @@ impl Format {
     }
 
     /// Reports missing bytes. Text that was begun before them is finished first.
-    pub(super) fn missing(&mut self, from: u64, to: u64, why: Missing, out: &mut Vec<u8>) {
+    pub(super) fn missing(&mut self, from: u64, to: u64, why: GapReason, out: &mut Vec<u8>) {
         self.finish(from, out);
         match (self.json, why) {
-            (true, Missing::Dropped) => line(&json!({ "offset": from, "droppedBytes": to - from }), out),
-            (true, Missing::Lost) => line(&json!({ "offset": from, "lostBytes": to - from }), out),
-            (false, Missing::Dropped) => {
+            (true, GapReason::Dropped) => line(&json!({ "offset": from, "droppedBytes": to - from }), out),
+            (true, GapReason::Lost) => line(&json!({ "offset": from, "lostBytes": to - from }), out),
+            (false, GapReason::Dropped) => {
                 complain(format_args!("bytes {from} to {to} were dropped to keep newer ones"));
             }
-            (false, Missing::Lost) => {
+            (false, GapReason::Lost) => {
                 complain(format_args!("bytes {from} to {to} were lost: the disk was full"));
             }
         }

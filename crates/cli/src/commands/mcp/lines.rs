@@ -2,13 +2,13 @@
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     from: BufReader<R>,
     /// Bytes of the next line read so far.
     begun: Vec<u8>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn of(from: R) -> Self {
         Self { from: BufReader::new(from), begun: Vec::new() }
     }
@@ -29,7 +29,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unfinished_last_line_is_dropped() {
-        let mut lines = Lines::of(&b"{\"id\":1}\n{\"id\":2}"[..]);
+        let mut lines = LineReader::of(&b"{\"id\":1}\n{\"id\":2}"[..]);
         assert_eq!(lines.next().await.as_deref(), Some(&b"{\"id\":1}\n"[..]));
         assert_eq!(lines.next().await, None);
     }
@@ -37,7 +37,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_read_loses_no_bytes() {
         let (mut daemon, read) = tokio::io::duplex(64);
-        let mut lines = Lines::of(read);
+        let mut lines = LineReader::of(read);
         daemon.write_all(b"one ").await.unwrap();
         tokio::select! {
             biased;

@@ -10,7 +10,7 @@ const LONGEST: usize = 16 << 20;
 
 /// Verdict on a line of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineCheck {
     /// A message for the daemon.
     Message,
     /// Not a valid message: gets this error response.
@@ -20,7 +20,7 @@ pub(super) enum Line {
 }
 
 /// Validates a line.
-pub(super) fn judge(line: &[u8]) -> Line {
+pub(super) fn check_line(line: &[u8]) -> LineCheck {
     // RFC 8259 lets a reader ignore a byte order mark, and the daemon does.
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     let message: Value = match serde_json::from_slice(line.trim_ascii()) {
@@ -28,12 +28,12 @@ pub(super) fn judge(line: &[u8]) -> Line {
         Err(error) => return refused(PARSE_ERROR, &Value::Null, &format!("Parse error: {error}")),
     };
     let fault = if line.len() > LONGEST { Some("a message has at most 16 MiB") } else { fault_of(&message) };
-    let Some(why) = fault else { return Line::Message };
+    let Some(why) = fault else { return LineCheck::Message };
     let id = message.get("id");
     let is_response = message.get("result").or(message.get("error")).is_some();
     let is_notification = id.is_none() && message.get("method").is_some_and(Value::is_string);
     if message.get("method").is_none() && is_response || is_notification {
-        return Line::Dropped;
+        return LineCheck::Dropped;
     }
     let id = id.filter(|id| is_id(id)).unwrap_or(&Value::Null);
     refused(INVALID_REQUEST, id, &format!("Invalid Request: {why}"))
@@ -71,9 +71,9 @@ fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64()
 }
 
-fn refused(code: i32, id: &Value, why: &str) -> Line {
+fn refused(code: i32, id: &Value, why: &str) -> LineCheck {
     let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}});
-    Line::Refused(format!("{answer}\n").into_bytes())
+    LineCheck::Refused(format!("{answer}\n").into_bytes())
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
 
     /// Code and id of the error response.
     fn answer(line: &str) -> (i64, Value) {
-        let Line::Refused(answer) = judge(line.as_bytes()) else { panic!("{line} is not refused") };
+        let LineCheck::Refused(answer) = check_line(line.as_bytes()) else { panic!("{line} is not refused") };
         assert!(answer.ends_with(b"}\n"), "{line}: one line");
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["jsonrpc"], "2.0");
@@ -94,7 +94,7 @@ mod tests {
         for line in ["junk", "{\"jsonrpc\":\"2.0\",\"id\":1,", "{} {}", "\u{1b}[A"] {
             assert_eq!(answer(line), (-32700, Value::Null), "{line}");
         }
-        let Line::Refused(answer) = judge(b"{\"a\":\xff}\n") else { panic!("not UTF-8") };
+        let LineCheck::Refused(answer) = check_line(b"{\"a\":\xff}\n") else { panic!("not UTF-8") };
         assert!(String::from_utf8_lossy(&answer).contains("-32700"));
     }
 
@@ -129,7 +129,7 @@ mod tests {
             let text = "x".repeat(length);
             format!("{{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\",\"params\":{{\"a\":\"{text}\"}}}}")
         };
-        assert_eq!(judge(call(LONGEST - 100).as_bytes()), Line::Message);
+        assert_eq!(check_line(call(LONGEST - 100).as_bytes()), LineCheck::Message);
         assert_eq!(answer(&call(LONGEST)), (-32600, json!(5)));
     }
 
@@ -143,7 +143,7 @@ mod tests {
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}",
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":1,\"message\":\"no\"}}",
         ] {
-            assert_eq!(judge(line.as_bytes()), Line::Message, "{line}");
+            assert_eq!(check_line(line.as_bytes()), LineCheck::Message, "{line}");
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             // Our own response, echoed by the client.
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\"}}",
         ] {
-            assert_eq!(judge(line.as_bytes()), Line::Dropped, "{line}");
+            assert_eq!(check_line(line.as_bytes()), LineCheck::Dropped, "{line}");
         }
     }
 }

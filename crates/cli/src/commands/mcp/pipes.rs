@@ -1,7 +1,7 @@
 //! The client's pipes, one message at a time; malformed lines are answered here. Each pipe has its own thread, because a read
 //! or write can block forever.
 
-use super::malformed::{self, Line};
+use super::malformed::{self, LineCheck};
 use crate::failure::Failure;
 use std::convert::Infallible;
 use std::io::{self, BufRead, Write};
@@ -38,12 +38,12 @@ impl Pipes {
                 if line.trim_ascii().is_empty() {
                     continue;
                 }
-                let taken = match malformed::judge(&line) {
-                    Line::Message => to_daemon.blocking_send(line).is_ok(),
-                    Line::Refused(answer) => {
+                let taken = match malformed::check_line(&line) {
+                    LineCheck::Message => to_daemon.blocking_send(line).is_ok(),
+                    LineCheck::Refused(answer) => {
                         answers.upgrade().is_some_and(|answers| answers.blocking_send(answer).is_ok())
                     }
-                    Line::Dropped => true,
+                    LineCheck::Dropped => true,
                 };
                 if !taken {
                     return;

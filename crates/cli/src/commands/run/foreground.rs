@@ -1,7 +1,7 @@
 //! `tenure run` in the foreground: prints the command's output, and ends the run if this process dies. One thread waits for
 //! events; another one prints, because a terminal or pipe that nobody reads can block it forever.
 
-use super::super::printer::{self, Printed, Printer};
+use super::super::printer::{self, PrintReport, Printer};
 use super::stdin_copy::{StdinCopy, StdinMode};
 use super::{handover, print_record};
 use crate::args::RunArgs;
@@ -39,7 +39,7 @@ const PRINT_LIMIT: Duration = Duration::from_secs(1);
 /// Time limit for the nursery to exit: it has nothing left to do.
 const NURSERY_EXIT_LIMIT: Duration = Duration::from_secs(5);
 
-struct Foreground<'a> {
+struct ForegroundRun<'a> {
     args: &'a RunArgs,
     state: &'a StateRoot,
     /// The nursery that this process started.
@@ -104,7 +104,7 @@ fn supervise(
 ) -> Result<u8, Failure> {
     let (nursery, is_subreaper) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
     let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::tenure_failed)?;
-    let mut foreground = Foreground {
+    let mut foreground = ForegroundRun {
         nursery_pid: nursery.as_ref().map(NurseryHandle::pid),
         nursery,
         stdin: StdinCopy::new(input),
@@ -124,7 +124,7 @@ fn supervise(
     };
     let refused = foreground.watch().map_err(Failure::tenure_failed)?;
     if refused.is_some() {
-        foreground.put_terminal_back().map_err(Failure::tenure_failed)?;
+        foreground.reset_terminal().map_err(Failure::tenure_failed)?;
     }
     foreground.raw = None;
     foreground.wait_for_nursery().map_err(Failure::tenure_failed)?;
@@ -147,7 +147,7 @@ fn take_signals(args: &RunArgs) -> io::Result<Signals> {
     Signals::take(&taken)
 }
 
-impl Foreground<'_> {
+impl ForegroundRun<'_> {
     /// Waits until the run has ended and its output is printed, or nobody reads the output. Returns the error if there is no
     /// run.
     fn watch(&mut self) -> io::Result<Option<String>> {
@@ -182,7 +182,7 @@ impl Foreground<'_> {
             if self.launched.keeper.ended() && self.ending.is_none() && !self.look_for_ending()? {
                 return Ok(Some("the run's ending could not be recorded".to_owned()));
             }
-            if self.printed() {
+            if self.is_printed() {
                 return Ok(None);
             }
         }
@@ -352,27 +352,27 @@ impl Foreground<'_> {
     }
 
     /// Returns true if everything is printed, nobody reads the output, or the deadline has passed.
-    fn printed(&mut self) -> bool {
+    fn is_printed(&mut self) -> bool {
         while let Some(printed) = self.printer.next() {
             match printed {
-                Printed::UpTo(to) => self.launched.keeper.send(&KeeperRequest::Taken { to }, &[]),
-                Printed::All => return self.ending.is_some(),
-                Printed::ReaderGone if self.ending.is_some() => return true,
-                Printed::ReaderGone => self.leave(false),
+                PrintReport::UpTo(to) => self.launched.keeper.send(&KeeperRequest::Taken { to }, &[]),
+                PrintReport::All => return self.ending.is_some(),
+                PrintReport::ReaderGone if self.ending.is_some() => return true,
+                PrintReport::ReaderGone => self.leave(false),
             }
         }
         self.leave_at.is_some_and(|at| clock::awake() >= at)
     }
 
     /// Resets the terminal modes that the output of a run without an ending changed.
-    fn put_terminal_back(&mut self) -> io::Result<()> {
+    fn reset_terminal(&mut self) -> io::Result<()> {
         let deadline = clock::awake() + PRINT_LIMIT;
         self.printer.stop_output();
         self.printer.reset_terminal();
         self.printer.finish(0);
         loop {
             while let Some(printed) = self.printer.next() {
-                if !matches!(printed, Printed::UpTo(_)) {
+                if !matches!(printed, PrintReport::UpTo(_)) {
                     return Ok(());
                 }
             }

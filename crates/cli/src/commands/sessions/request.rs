@@ -30,13 +30,13 @@ pub(super) fn build(
             return Err(Failure::refused("internal error: an import has a request of its own"));
         }
     };
-    Ok(asked_by(args, request))
+    Ok(with_requester(args, request))
 }
 
 /// Builds the request that waits for a turn.
 pub(super) fn wait(args: &SessionsArgs, key: &str, turn: Option<&str>) -> SessionsRequest {
     let turn_id = turn.map(str::to_owned);
-    asked_by(args, SessionsRequest { turn_id, ..about(Action::Wait, key) })
+    with_requester(args, SessionsRequest { turn_id, ..about(Action::Wait, key) })
 }
 
 fn about(action: Action, key: &str) -> SessionsRequest {
@@ -44,7 +44,7 @@ fn about(action: Action, key: &str) -> SessionsRequest {
 }
 
 /// Adds the requester's flags to a request.
-fn asked_by(args: &SessionsArgs, request: SessionsRequest) -> SessionsRequest {
+fn with_requester(args: &SessionsArgs, request: SessionsRequest) -> SessionsRequest {
     SessionsRequest {
         requester: args.requester.acting_as.clone(),
         visibility: args.requester.visibility,

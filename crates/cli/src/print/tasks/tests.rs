@@ -109,7 +109,7 @@ fn a_dry_run_is_marked_as_such() {
     let id = |digit: &str| digit.repeat(24).parse().unwrap();
     let mut done = Maintenance { applied: false, lost: vec![id("a")], reconciled: vec![id("b")], pruned: 3 };
     assert_eq!(
-        due(&done),
+        maintenance_lines(&done),
         [
             "task aaaaaaaaaaaa would be marked lost: nothing works on it any more",
             "task bbbbbbbbbbbb would be given a removal date: it ended without one",
@@ -117,5 +117,5 @@ fn a_dry_run_is_marked_as_such() {
         ]
     );
     done.applied = true;
-    assert_eq!(due(&done)[2], "1 marked lost, 1 given a removal date, 3 removed");
+    assert_eq!(maintenance_lines(&done)[2], "1 marked lost, 1 given a removal date, 3 removed");
 }

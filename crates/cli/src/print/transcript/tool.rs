@@ -17,7 +17,7 @@ const AROUND_TITLE: usize = 30;
 
 /// The last known state of a tool call.
 #[derive(Debug, Default)]
-pub(super) struct Tool {
+pub(super) struct ToolCall {
     id: String,
     kind: String,
     title: String,
@@ -29,7 +29,7 @@ pub(super) struct Tool {
     changed: bool,
 }
 
-impl Tool {
+impl ToolCall {
     /// Takes its new state. Returns true if its end is to be shown now.
     pub(super) fn update(&mut self, body: &Value) -> bool {
         body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);

@@ -52,12 +52,12 @@ fn pending_notices_are_shown_after_the_turns() {
     }))
     .unwrap();
     let context = Context::fixed(80, 9_000);
-    let lines = waiting(&context, &[notice]);
+    let lines = notices_lines(&context, &[notice]);
     assert_eq!(lines[0], "notices for the next turn  1");
     assert!(
         lines[1].starts_with("    Task cccccccc is done.  (") && lines[1].ends_with(" ago)"),
         "{lines:?}"
     );
     assert_eq!(lines[2..], ["    turn 9  done"]);
-    assert!(waiting(&context, &[]).is_empty());
+    assert!(notices_lines(&context, &[]).is_empty());
 }

@@ -90,7 +90,7 @@ fn a_gap_ends_an_unfinished_sequence() {
     let mut format = format(true, true, None);
     let mut out = Vec::new();
     format.bytes(&Bytes { from: 0, stream: Stdout, at_ms: 1, bytes: b"a\x1b]title" }, &mut out);
-    format.missing(8, 20, Missing::Dropped, &mut out);
+    format.missing(8, 20, GapReason::Dropped, &mut out);
     format.bytes(&Bytes { from: 20, stream: Stdout, at_ms: 1, bytes: b"b" }, &mut out);
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("{\"offset\":8,\"droppedBytes\":12}") && text.contains("\"text\":\"b\""), "{text}");
