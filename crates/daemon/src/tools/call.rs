@@ -80,7 +80,7 @@ impl ProcessCall {
             Action::Screen => RunAction::Screen,
             Action::Resize => {
                 let (Some(cols), Some(rows)) = (request.cols, request.rows) else {
-                    return Err(Refusal::invalid("cols or rows is missing: write both"));
+                    return Err(Refusal::invalid("the size is incomplete: write cols and rows"));
                 };
                 RunAction::Resize(Size::new(cols, rows).map_err(Refusal::invalid)?)
             }
@@ -203,13 +203,13 @@ mod tests {
         for (action, detail) in [
             ("write", "data is missing: write the text, or set eof to close stdin"),
             ("paste", "text is missing: write the text to paste"),
-            ("resize", "cols or rows is missing: write both"),
+            ("resize", "the size is incomplete: write cols and rows"),
         ] {
             assert_eq!(of_run(json!({}), action), Err(detail.to_owned()));
         }
         assert_eq!(
             of_run(json!({"cols": 80}), "resize"),
-            Err("cols or rows is missing: write both".to_owned())
+            Err("the size is incomplete: write cols and rows".to_owned())
         );
     }
 

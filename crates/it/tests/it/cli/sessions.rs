@@ -77,7 +77,7 @@ fn the_exit_code_says_how_the_turn_ended() {
     let (_, err) = run_cli(&fixture, &["sessions", "wait", &key, "--timeout", "100ms"], 124);
     assert!(err.contains("goes on"), "{err}");
     let (next, err) = run_cli(&fixture, &["sessions", "send", &key, "echo next"], 0);
-    assert!(err.contains("waits for its turn"), "{err}");
+    assert!(err.contains("is queued as the next one"), "{err}");
     run_cli(&fixture, &["sessions", "send", &key, "echo no", "--when-busy", "refuse"], 1);
     let status = json_of(&fixture, &["sessions", "status", &key, "--json"], 0);
     assert_eq!((&status["session"]["state"], &status["session"]["queued"]), (&"busy".into(), &1.into()));

@@ -282,7 +282,12 @@ fn a_zero_turn_timeout_is_off_and_a_zero_wait_returns_at_once() {
     assert_eq!(act(&api, &wait(u64::MAX)).is(200).json()["turn"]["state"], "cancelled");
     spawn(&api, "other");
     refused(act(&api, &json!({"action": "wait", "sessionKey": "other"})), 409, "wrong-state", &["no turn"]);
-    refused(act(&api, &json!({"action": "cancel", "sessionKey": "other"})), 409, "wrong-state", &["no turn"]);
+    refused(
+        act(&api, &json!({"action": "cancel", "sessionKey": "other"})),
+        409,
+        "wrong-state",
+        &["no running turn"],
+    );
     let others = json!({"action": "wait", "sessionKey": "other", "turnId": sent["sent"]["turnId"]});
     refused(act(&api, &others), 422, "invalid", &["session other has no turn"]);
     let long = json!({"sessionKey": "long", "backend": "exec", "timeoutMs": u64::MAX, "task": "echo done"});
@@ -358,10 +363,10 @@ fn a_session_run_by_another_program_takes_no_messages() {
     for when in ["queue", "steer", "refuse"] {
         let mut send = send.clone();
         send["whenBusy"] = when.into();
-        refused(act(&api, &send), 409, "wrong-state", &[KEY, "elsewhere"]);
+        refused(act(&api, &send), 409, "wrong-state", &[KEY, "takes no messages"]);
     }
     let body = json!({"sessionKey": "r", "backend": "run", "task": "true"});
-    refused(act(&api, &body), 409, "wrong-state", &["elsewhere"]);
+    refused(act(&api, &body), 409, "wrong-state", &["takes no messages"]);
     assert_eq!(status(&api, KEY)["liveRuns"], json!([run]));
     assert_eq!(count(&api), 1, "nothing was created for an impossible task");
     let closed = act(&api, &json!({"action": "close", "sessionKey": KEY})).is(200).json();

@@ -76,7 +76,7 @@ fn a_second_close_has_no_effect_and_a_closed_session_can_be_read() {
     assert_eq!(answer_of(&fixture.history(KEY)[0])["prompt"], "one");
     let _ = fixture.ask("send", KEY, &json!({"text": "two"})).refused(409, "session-closed");
     let why = fixture.ask("spawn", KEY, &json!({"agent": "fake"})).refused(409, "wrong-state");
-    assert!(why.contains("it is closed"), "{why}");
+    assert!(why.contains("and is closed"), "{why}");
     let _ = fixture.ask("cancel", KEY, &json!({})).refused(409, "wrong-state");
     let _ = fixture.ask("close", "agent:fake:none", &json!({})).refused(404, "no-such-session");
     fixture.finish();

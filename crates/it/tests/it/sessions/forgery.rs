@@ -100,9 +100,9 @@ fn a_process_of_a_run_acts_as_its_session_and_ends_only_the_sessions_own_work() 
         (format!("spawn --backend exec --as {THEIRS}"), "cannot act as session"),
         (format!("spawn --backend exec --parent {THEIRS}"), "only below itself"),
         (format!("spawn --backend exec --key {MINE}:x --parent {THEIRS}"), "only below itself"),
-        (format!("cancel {THEIRS}"), "did not come from"),
-        (format!("close {THEIRS}"), "did not come from"),
-        (format!("close {THEIRS} --discard"), "did not come from"),
+        (format!("cancel {THEIRS}"), "was not spawned by"),
+        (format!("close {THEIRS}"), "was not spawned by"),
+        (format!("close {THEIRS} --discard"), "was not spawned by"),
         ("import .".to_owned(), "cannot import"),
     ] {
         let said = inside(&fixture, &api, MINE, &format!("\"$T\" sessions {line} 2>&1; echo code $?"));
@@ -330,7 +330,7 @@ fn a_session_executes_under_its_own_agents_rules() {
     };
     for key in ["--key agent:b:mine", "--agent b"] {
         let said = spawns(key);
-        assert!(said.contains("executed as agent b") && said.contains("code 1\n"), "{key}: {said}");
+        assert!(said.contains("execute commands as agent b") && said.contains("code 1\n"), "{key}: {said}");
     }
     assert!(spawns("").contains("code 1\n") && !file.exists(), "its own agent may not");
     let outside = json!({"sessionKey": "agent:b:own", "backend": "exec", "task": format!("/usr/bin/touch {}", file.display())});

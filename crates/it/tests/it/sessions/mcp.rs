@@ -59,10 +59,13 @@ fn sessions_spawned_by_a_client_in_a_run_are_its_children_and_end_with_it() {
     for (asked, words) in [
         (json!({"action": "spawn", "backend": "exec", "parent": MINE}), "only below itself"),
         (json!({"action": "spawn", "backend": "exec", "parent": OTHER}), "only below itself"),
-        (json!({"action": "close", "sessionKey": MINE}), "did not come from"),
-        (json!({"action": "cancel", "sessionKey": OTHER}), "did not come from"),
+        (json!({"action": "close", "sessionKey": MINE}), "was not spawned by"),
+        (json!({"action": "cancel", "sessionKey": OTHER}), "was not spawned by"),
         (json!({"action": "status", "sessionKey": THEIRS}), "visibility is agent"),
-        (json!({"action": "spawn", "backend": "exec", "sessionKey": "agent:b:mine"}), "executed as agent b"),
+        (
+            json!({"action": "spawn", "backend": "exec", "sessionKey": "agent:b:mine"}),
+            "execute commands as agent b",
+        ),
     ] {
         let why = client.refused("sessions", &asked);
         assert!(why.contains(words), "{asked}: {why}");
