@@ -9,6 +9,7 @@ use super::text::{LABEL_CHARS, line};
 use super::words::{DeliveryStatus, Kind, NotifyPolicy, Status};
 use crate::defaults::TASK_SUMMARY;
 use crate::duration;
+use crate::ending::{Reason, Termination};
 use crate::ids::{InstanceId, RunId, TaskId};
 use crate::session::{Origin, SessionKey};
 use serde::{Deserialize, Serialize};
@@ -226,16 +227,14 @@ fn sentence(row: &TaskRow, purpose: Purpose) -> String {
             let took = took(row);
             match progress(row) {
                 Some(last) if row.turn.is_none() => {
-                    format!("{title} goes on after {took}. Last output: {last}")
+                    format!("{title} is still running after {took}. Last output: {last}")
                 }
-                Some(steps) => format!("{title} goes on after {took}: {steps}."),
-                None => format!("{title} goes on after {took}."),
+                Some(steps) => format!("{title} is still running after {took}: {steps}."),
+                None => format!("{title} is still running after {took}."),
             }
         }
-        Purpose::Terminal | Purpose::ExecEnded => with_detail(format!("{title} {}", how(row)), row),
-        Purpose::Correction => {
-            with_detail(format!("{title} was reported lost, but has ended after all: it {}", how(row)), row)
-        }
+        Purpose::Terminal | Purpose::ExecEnded => with_output(format!("{title} {}", how(row)), row),
+        Purpose::Correction => with_output(format!("{title} was reported lost, but it {}", how(row)), row),
     }
 }
 
@@ -250,7 +249,7 @@ fn title(row: &TaskRow) -> String {
     let short = &row.id.as_str()[..8];
     let child = row.child.as_ref().map(SessionKey::as_str);
     match row.label.as_deref().or(child).map(|name| line(name, LABEL_CHARS)) {
-        Some(name) if !name.is_empty() => format!("Task {short} ({name})"),
+        Some(name) if !name.is_empty() => format!("Task {name} ({short})"),
         Some(_) | None => format!("Task {short}"),
     }
 }
@@ -262,28 +261,42 @@ fn took(row: &TaskRow) -> String {
     duration::show(Duration::from_millis(took))
 }
 
+/// Returns the end of a task: what happened, why, and after which time.
 fn how(row: &TaskRow) -> String {
     let took = took(row);
+    let detail = detail(row);
+    let after = |verb: &str| match detail {
+        Some(exit) if row.turn.is_none() && exit.starts_with("exit ") => {
+            format!("{verb}: {exit} after {took}")
+        }
+        Some(detail) => format!("{verb} after {took}: {detail}"),
+        None => format!("{verb} after {took}"),
+    };
     match row.status {
         Status::Queued => "is queued".to_owned(),
         Status::Running => "is running".to_owned(),
-        Status::Succeeded => format!("is done after {took}"),
-        Status::Failed => format!("failed after {took}"),
-        Status::TimedOut => format!("ran out of time after {took}"),
-        Status::Cancelled => format!("was cancelled after {took}"),
-        Status::Lost => "is lost: its end was not observed".to_owned(),
+        Status::Succeeded => after("is done"),
+        Status::Failed => after("failed"),
+        Status::TimedOut => after("timed out"),
+        Status::Cancelled => after("was cancelled"),
+        Status::Lost => format!("is lost: {}", detail.unwrap_or("its end was not observed")),
     }
 }
 
-/// Adds the detail. For a run, that is the end of its output; for a turn, the agent's answer.
-fn with_detail(said: String, row: &TaskRow) -> String {
-    let detail = row.error.as_deref().or(row.terminal_summary.as_deref());
-    // The status already says that the task was cancelled.
-    let detail = detail.filter(|it| !it.is_empty() && *it != Status::Cancelled.word());
-    let said = match detail {
-        Some(detail) => format!("{said}: {detail}"),
-        None => said,
+/// Returns the detail of an end: the end of a run, or an agent's answer. Leaves out what the status already says.
+fn detail(row: &TaskRow) -> Option<&str> {
+    let detail = row.error.as_deref().or(row.terminal_summary.as_deref()).filter(|it| !it.is_empty())?;
+    let is_said = match row.status {
+        Status::Succeeded => detail == "exit 0",
+        Status::TimedOut => detail == Termination::new(Reason::OverallTimeout, None, None).sentence(),
+        Status::Cancelled => detail == Status::Cancelled.word(),
+        Status::Queued | Status::Running | Status::Failed | Status::Lost => false,
     };
+    (!is_said).then_some(detail)
+}
+
+/// Adds the last line of a run's output.
+fn with_output(said: String, row: &TaskRow) -> String {
     let stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     let printed = row.outcome.as_ref().and_then(|it| it.output_bytes);
     match (printed, &row.progress_summary) {

@@ -56,7 +56,7 @@ fn a_turn_that_nobody_carries_out_any_more_is_lost_and_its_late_end_corrects_tha
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Pending, "the correction counts");
         let second = claimed(&registry, LATER).await;
         assert_eq!(keys(&second), [key_of(1, "correction")]);
-        assert!(second[0].notice.text.contains("was reported lost, but has ended after all"));
+        assert!(second[0].notice.text.contains("was reported lost, but it"));
         assert!(registry.settle_notice(second[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Delivered);
     });

@@ -117,7 +117,7 @@ fn the_end_is_told_on_the_owners_channel_or_to_its_queue_or_to_nobody() {
         assert_eq!(keys(&due), [1, 6, 7].map(|number| key_of(number, "terminal")));
         assert_eq!((due[0].notice.origin.clone(), due[0].notice.status), (Some(slack()), Status::Succeeded));
         assert!(
-            due[0].notice.text.starts_with("Task aaaaaaaa (job 1) is done after"),
+            due[0].notice.text.starts_with("Task job 1 (aaaaaaaa) is done after"),
             "{}",
             due[0].notice.text
         );

@@ -29,31 +29,28 @@ fn told(row: &TaskRow) -> String {
 fn every_end_is_told_in_the_words_of_a_person() {
     let turn = |state| Verdict::of_turn(state, Some("All 12 tests pass."), None).unwrap();
     let texts = [
-        (exit(0, 9), "Task abababab (npm test) is done after 3.0 s: exit 0."),
-        (exit(3, 9), "Task abababab (npm test) failed after 3.0 s: exit 3."),
-        (exit(0, 0), "Task abababab (npm test) is done after 3.0 s: exit 0. It printed nothing."),
+        (exit(0, 9), "Task npm test (abababab) is done after 3.0 s."),
+        (exit(3, 9), "Task npm test (abababab) failed: exit 3 after 3.0 s."),
+        (exit(0, 0), "Task npm test (abababab) is done after 3.0 s. It printed nothing."),
         (
             Verdict::of_run(
                 &Termination::new(Reason::OverallTimeout, None, None),
                 Totals { bytes: 1, dropped_bytes: 0 },
             ),
-            "Task abababab (npm test) ran out of time after 3.0 s: ended at its time limit.",
+            "Task npm test (abababab) timed out after 3.0 s.",
         ),
         (
             Verdict::of_run(
                 &Termination::new(Reason::ManualCancel, None, None),
                 Totals { bytes: 1, dropped_bytes: 0 },
             ),
-            "Task abababab (npm test) was cancelled after 3.0 s.",
+            "Task npm test (abababab) was cancelled after 3.0 s.",
         ),
         (
             turn(crate::session::TurnState::Done),
-            "Task abababab (npm test) is done after 3.0 s: All 12 tests pass.",
+            "Task npm test (abababab) is done after 3.0 s: All 12 tests pass.",
         ),
-        (
-            Verdict::lost("its run is gone"),
-            "Task abababab (npm test) is lost: its end was not observed: its run is gone.",
-        ),
+        (Verdict::lost("its run is gone"), "Task npm test (abababab) is lost: its run is gone."),
     ];
     for (verdict, text) in texts {
         assert_eq!(told(&ended(task(), verdict)), text);
@@ -62,7 +59,7 @@ fn every_end_is_told_in_the_words_of_a_person() {
     let _ = row.start(NOW, NOW).unwrap();
     let _ = row.go_on(&said("1 of 2\n2 of 2 \u{1b}[32mok\u{1b}[0m\n"), NOW).unwrap();
     let _ = row.end(exit(0, 9), NOW + 1, NOW + 1).unwrap();
-    assert_eq!(told(&row), "Task abababab (npm test) is done after 1 ms: exit 0. Last output: 2 of 2 ok");
+    assert_eq!(told(&row), "Task npm test (abababab) is done after 1 ms. Last output: 2 of 2 ok");
 }
 
 #[test]
@@ -70,10 +67,10 @@ fn a_task_without_a_label_is_called_by_its_session_or_by_its_id_alone() {
     let nameless = TaskRow { label: None, ..task() };
     assert!(told(&ended(nameless.clone(), exit(0, 1))).starts_with("Task abababab is done"));
     let child = TaskRow { child: Some(key("cli:1")), ..nameless };
-    assert!(told(&ended(child, exit(0, 1))).starts_with("Task abababab (cli:1) is done"));
+    assert!(told(&ended(child, exit(0, 1))).starts_with("Task cli:1 (abababab) is done"));
     let nasty = TaskRow { label: Some("a\u{1b}]0;x\u{7}b\nc".repeat(1 << 18)), ..task() };
     let text = told(&ended(nasty, exit(0, 1)));
-    assert!(text.starts_with("Task abababab (ab cab c") && text.len() < 1_000, "{text}");
+    assert!(text.starts_with("Task ab cab c") && text.len() < 1_000, "{text}");
 }
 
 #[test]
@@ -132,7 +129,7 @@ fn a_correction_says_that_the_loss_was_none() {
     let mut row = ended(task(), Verdict::lost("gone"));
     let _ = row.end(exit(0, 1), NOW + 5_000, NOW + 9_000).unwrap();
     let due = tell(&mut row, Telling::Correction, Standing::Open, NOW).unwrap();
-    let text = "Task abababab (npm test) was reported lost, but has ended after all: it is done after 5.0 s: exit 0.";
+    let text = "Task npm test (abababab) was reported lost, but it is done after 5.0 s.";
     assert_eq!((due.purpose, due.notice.text.as_str()), (Purpose::Correction, text));
 }
 
@@ -143,11 +140,11 @@ fn changes_are_told_to_those_who_want_them_and_not_all_the_time() {
     let change = |row: &mut TaskRow, at| {
         tell(row, Telling::Change, Standing::Open, at).map(|due| (due.purpose, due.notice.text))
     };
-    let text = "Task abababab (npm test) has started.".to_owned();
+    let text = "Task npm test (abababab) has started.".to_owned();
     assert_eq!(change(&mut row, NOW), Some((Purpose::Change(1), text)));
     let _ = row.go_on(&said("half of it"), NOW + 14_999).unwrap();
     assert_eq!(change(&mut row, NOW + 14_999), None, "too soon");
-    let text = "Task abababab (npm test) goes on after 14.9 s. Last output: half of it".to_owned();
+    let text = "Task npm test (abababab) is still running after 14.9 s. Last output: half of it".to_owned();
     assert_eq!(change(&mut row, NOW + 15_000), Some((Purpose::Change(2), text)));
     assert_eq!((row.changes_told, row.delivery), (2, DeliveryStatus::Pending));
     row.policy = NotifyPolicy::DoneOnly;
@@ -169,8 +166,8 @@ fn no_notice_of_a_turn_carries_what_its_agent_said_on_the_way() {
     let mut row = TaskRow { policy: NotifyPolicy::StateChanges, ..turn };
     let _ = row.start(NOW, NOW).unwrap();
     for (steps, text) in [
-        (Some("2 of 5 steps of its plan"), "goes on after 15.0 s: 2 of 5 steps of its plan."),
-        (None, "goes on after 15.0 s."),
+        (Some("2 of 5 steps of its plan"), "is still running after 15.0 s: 2 of 5 steps of its plan."),
+        (None, "is still running after 15.0 s."),
     ] {
         row.change_told_at_ms = None;
         let progress = Progress { said: "tick 0 tick 1".to_owned(), steps: steps.map(str::to_owned) };
