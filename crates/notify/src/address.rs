@@ -1,53 +1,55 @@
-//! Which addresses a webhook may have. Whoever can write a name into the DNS could otherwise make Tenure call whatever
-//! only this machine can reach.
+//! Addresses that a webhook may have. Without this check, a DNS record could make Tenure call services that only this
+//! machine can reach (SSRF).
 
 use crate::url::Scheme;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is.
+/// Kind of an address.
 enum Kind {
-    /// Of the internet.
+    /// On the internet.
     Public,
-    /// This machine.
+    /// On this machine.
     Loopback,
-    /// Of a network that is not the internet.
-    Closed(&'static str),
-    /// Nobody's.
-    Never(&'static str),
-    /// Another way to write an IPv4 address.
-    Form(&'static str, Ipv4Addr),
+    /// In a network that is not the internet.
+    Private(&'static str),
+    /// Without a host that could be called.
+    Invalid(&'static str),
+    /// An IPv4 address in an IPv6 form.
+    Embedded(&'static str, Ipv4Addr),
 }
 
-/// Whether this address may be called; if not, why, and what to do.
-pub fn permits(scheme: Scheme, ip: IpAddr, allow_private: bool) -> Result<(), String> {
+/// Checks that this address may be called. The error says why not, and what to do.
+pub fn check(scheme: Scheme, ip: IpAddr, allow_private: bool) -> Result<(), String> {
     let kind = match ip {
         IpAddr::V4(ip) => v4(ip),
         IpAddr::V6(ip) => v6(ip),
     };
-    let refused = |what: &str| Err(format!("{ip} is {what}: allow-private = true would allow it"));
+    let refused = |what: &str| Err(format!("{ip} is {what}: to allow it, set allow-private = true"));
     match kind {
         Kind::Loopback => Ok(()),
         Kind::Public if scheme == Scheme::Https => Ok(()),
-        Kind::Public => Err(format!("{ip} is on the internet, and http is in the clear: write https")),
-        Kind::Closed(_) if allow_private => Ok(()),
-        Kind::Form(_, inner) if allow_private => permits(scheme, inner.into(), true),
-        Kind::Closed(what) | Kind::Form(what, _) => refused(what),
-        Kind::Never(what) => Err(format!("{ip} is {what}: nobody can be called there")),
+        Kind::Public => Err(format!("{ip} is on the internet, and http is not encrypted: use https")),
+        Kind::Private(_) if allow_private => Ok(()),
+        Kind::Embedded(_, inner) if allow_private => check(scheme, inner.into(), true),
+        Kind::Private(what) | Kind::Embedded(what, _) => refused(what),
+        Kind::Invalid(what) => Err(format!("{ip} is {what}, which cannot be called")),
     }
 }
 
 fn v4(ip: Ipv4Addr) -> Kind {
     match ip.octets() {
         [127, ..] => Kind::Loopback,
-        [0, ..] => Kind::Never("an unspecified address"),
-        [224..=239, ..] => Kind::Never("a multicast address"),
-        [240..=255, ..] => Kind::Never("a reserved or broadcast address"),
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Kind::Closed("a private address"),
-        [100, 64..=127, ..] => Kind::Closed("an address shared by a provider's customers"),
-        [169, 254, ..] => Kind::Closed("a link-local address, where clouds keep their credentials"),
-        [192, 0, 0, _] | [192, 88, 99, _] => Kind::Closed("an address of the internet's own machinery"),
-        [198, 18..=19, ..] => Kind::Closed("an address for measurements"),
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Kind::Closed("an address for examples"),
+        [0, ..] => Kind::Invalid("an unspecified address"),
+        [224..=239, ..] => Kind::Invalid("a multicast address"),
+        [240..=255, ..] => Kind::Invalid("a reserved or broadcast address"),
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Kind::Private("a private address"),
+        [100, 64..=127, ..] => Kind::Private("an address shared by a provider's customers"),
+        [169, 254, ..] => Kind::Private("a link-local address, where clouds keep their credentials"),
+        [192, 0, 0, _] | [192, 88, 99, _] => Kind::Private("an address reserved for protocols"),
+        [198, 18..=19, ..] => Kind::Private("an address reserved for benchmarks"),
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => {
+            Kind::Private("an address reserved for documentation")
+        }
         _ => Kind::Public,
     }
 }
@@ -59,21 +61,25 @@ fn v6(ip: Ipv6Addr) -> Kind {
         Ipv4Addr::new(a, b, c, d)
     };
     match words {
-        [0, 0, 0, 0, 0, 0, 0, 0] => Kind::Never("an unspecified address"),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Kind::Invalid("an unspecified address"),
         [0, 0, 0, 0, 0, 0, 0, 1] => Kind::Loopback,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
-            Kind::Form("an IPv4 address in IPv6", inner(high, low))
+            Kind::Embedded("an IPv4 address in IPv6", inner(high, low))
         }
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Kind::Form("an IPv4 address behind NAT64", inner(high, low)),
-        [0x64, 0xff9b, ..] => Kind::Closed("an address behind NAT64"),
-        [0x2002, high, low, ..] => Kind::Form("an IPv4 address in 6to4", inner(high, low)),
-        [0xff00..=0xffff, ..] => Kind::Never("a multicast address"),
-        [0xfe80..=0xfebf, ..] => Kind::Closed("a link-local address"),
-        [0xfec0..=0xfeff | 0xfc00..=0xfdff, ..] => Kind::Closed("a private address"),
-        [0x2001, 0, ..] => Kind::Closed("a Teredo address"),
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Kind::Closed("an address for examples"),
-        [0x2001, 1..=0x1ff, ..] => Kind::Closed("an address of the internet's own machinery"),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            Kind::Embedded("an IPv4 address behind NAT64", inner(high, low))
+        }
+        [0x64, 0xff9b, ..] => Kind::Private("an address behind NAT64"),
+        [0x2002, high, low, ..] => Kind::Embedded("an IPv4 address in 6to4", inner(high, low)),
+        [0xff00..=0xffff, ..] => Kind::Invalid("a multicast address"),
+        [0xfe80..=0xfebf, ..] => Kind::Private("a link-local address"),
+        [0xfec0..=0xfeff | 0xfc00..=0xfdff, ..] => Kind::Private("a private address"),
+        [0x2001, 0, ..] => Kind::Private("a Teredo address"),
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => {
+            Kind::Private("an address reserved for documentation")
+        }
+        [0x2001, 1..=0x1ff, ..] => Kind::Private("an address reserved for protocols"),
         [0x2000..=0x3fff, ..] => Kind::Public,
-        _ => Kind::Closed("a reserved address"),
+        _ => Kind::Private("a reserved address"),
     }
 }

@@ -11,43 +11,43 @@ use std::time::Duration;
 
 const NAME_BYTES: usize = 64;
 
-/// A channel. Made by [`crate::channels`], which checks it.
+/// A channel, checked by [`crate::channels`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// What people call it.
+    /// The channel's name.
     pub name: ChannelName,
-    /// Where it leads.
+    /// The receiver of its notices.
     pub target: Target,
 }
 
-/// Where a channel leads.
+/// Receiver of a channel's notices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// To somebody who is called over HTTP.
+    /// A webhook.
     Webhook(Webhook),
-    /// To a program.
+    /// A program.
     Command(Command),
-    /// To whoever listens to Tenure's events, and says that it has heard it.
+    /// Listeners of the event stream, who acknowledge each notice.
     Events(Listeners),
 }
 
-/// Whoever listens to Tenure's events.
+/// Listeners of the event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listeners {
-    /// How long they have to say that they have heard a notice, before it is told again.
+    /// Time to acknowledge a notice before it is sent again.
     pub timeout: Duration,
 }
 
-/// Somebody who is called over HTTP.
+/// A receiver that is called over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where.
+    /// The address.
     pub url: Url,
-    /// What the calls are signed with; `None`: they are not.
+    /// The secret that signs the calls; `None`: calls are not signed.
     pub secret: Option<Secret>,
-    /// How long a call may take as a whole.
+    /// Time limit of a whole call.
     pub timeout: Duration,
-    /// Whether it may be in a private network.
+    /// Allows addresses of private networks.
     pub allow_private: bool,
 }
 
@@ -56,11 +56,11 @@ pub struct Webhook {
 pub struct Command {
     /// The program, as a name to look for or an absolute path, and its arguments.
     pub argv: Vec<String>,
-    /// Where it starts; `None`: wherever the daemon's runs do.
+    /// The working directory; `None`: that of the daemon's runs.
     pub cwd: Option<PathBuf>,
     /// Variables to set.
     pub env: BTreeMap<String, String>,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
 }
 
@@ -68,13 +68,15 @@ pub struct Command {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelName(String);
 
-/// A text that is no channel's name.
+/// An invalid channel name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no channel's name: write at most {NAME_BYTES} letters, digits, - and _, the first no -")]
+#[error(
+    "invalid channel name {0:?}: use at most {NAME_BYTES} letters, digits, - and _, and do not begin with -"
+)]
 pub struct BadName(String);
 
 impl ChannelName {
-    /// As it is written.
+    /// Returns the name's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,10 +14,10 @@ const WEBHOOK_KEYS: [&str; 5] = ["webhook", "secret", "secret-file", "timeout", 
 const COMMAND_KEYS: [&str; 4] = ["command", "cwd", "env", "timeout"];
 const EVENT_KEYS: [&str; 2] = ["events", "timeout"];
 
-/// The longest that one attempt may take: others wait for it.
-const LONGEST: Duration = Duration::from_mins(5);
+/// Maximum time limit of one attempt, because other notices wait for it.
+const MAX_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The channels that a configuration file describes, by name. A mistake in one is no reason not to use the others.
+/// Reads the channels of a configuration file, by name. An invalid channel does not affect the others.
 pub fn channels(file: &Path, given: &RawTable) -> BTreeMap<String, Result<Channel, BadTable>> {
     given.keys().map(|name| (name.clone(), channel(file, given, name))).collect()
 }
@@ -40,12 +40,15 @@ fn target(table: &Table<'_>) -> Result<Target, BadTable> {
         (true, false, false) => webhook(table).map(Target::Webhook),
         (false, true, false) => command(table).map(Target::Command),
         (false, false, true) => events(table).map(Target::Events),
-        (true, true, _) => Err(table.bad("command", "there is a webhook as well: write one of the two")),
+        (true, true, _) => {
+            Err(table.bad("command", "a channel cannot have both webhook and command: remove one"))
+        }
         (true, false, true) | (false, true, true) => {
-            Err(table.bad("events", "it leads elsewhere as well: write one of the two"))
+            Err(table
+                .bad("events", "a channel cannot have events together with webhook or command: remove one"))
         }
         (false, false, false) => {
-            let why = "it is missing: write webhook = \"https://…\", command = [\"program\", \"argument\"] or \
+            let why = "the channel has no receiver: write webhook = \"https://…\", command = [\"program\", \"argument\"] or \
                        events = true";
             Err(table.bad("webhook", why))
         }
@@ -55,7 +58,7 @@ fn target(table: &Table<'_>) -> Result<Target, BadTable> {
 fn events(table: &Table<'_>) -> Result<Listeners, BadTable> {
     table.known(&EVENT_KEYS)?;
     if !table.switch("events", false)? {
-        return Err(table.bad("events", "a channel leads somewhere: write true, or leave the channel out"));
+        return Err(table.bad("events", "events cannot be false: write true, or remove the channel"));
     }
     Ok(Listeners { timeout: limit(table, defaults::NOTICE_COMMAND_TIMEOUT)? })
 }
@@ -75,7 +78,7 @@ fn secret(table: &Table<'_>) -> Result<Option<Secret>, BadTable> {
     match (table.text("secret")?, table.text("secret-file")?) {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => {
-            Err(table.bad("secret-file", "there is a secret as well: write one of the two"))
+            Err(table.bad("secret-file", "a webhook cannot have both secret and secret-file: remove one"))
         }
         (Some(secret), None) => {
             let signer =
@@ -92,16 +95,15 @@ fn command(table: &Table<'_>) -> Result<Command, BadTable> {
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let is_program = !program.is_empty() && !program.starts_with('-');
     if !is_program || (program.contains(is_separator) && !Path::new(program).is_absolute()) {
-        let why =
-            "write the program's name or its absolute path, and then its arguments; no shell reads them";
-        return Err(table.bad("command", format!("{program:?} is no program: {why}")));
+        let why = "write its name or absolute path, then its arguments, without a shell";
+        return Err(table.bad("command", format!("{program:?} is not a program: {why}")));
     }
     let cwd = table.text("cwd")?.map(|path| path_of(table, "cwd", path)).transpose()?;
     let env = table.table("env")?.variables()?;
     Ok(Command { argv, cwd, env, timeout: limit(table, defaults::NOTICE_COMMAND_TIMEOUT)? })
 }
 
-/// An absolute path; a relative one begins at the file.
+/// Returns an absolute path. A relative one begins at the directory of the configuration file.
 fn path_of(table: &Table<'_>, key: &str, text: &str) -> Result<PathBuf, BadTable> {
     if text.is_empty() || text.starts_with('~') || text.contains('\0') {
         let why = format!("{text:?} is not a path: use an absolute path, or one relative to this file");
@@ -113,9 +115,7 @@ fn path_of(table: &Table<'_>, key: &str, text: &str) -> Result<PathBuf, BadTable
 fn limit(table: &Table<'_>, otherwise: Duration) -> Result<Duration, BadTable> {
     match table.length("timeout")? {
         Length::NotGiven => Ok(otherwise),
-        Length::Of(limit) if limit <= LONGEST => Ok(limit),
-        Length::Of(_) | Length::Off => {
-            Err(table.bad("timeout", "every attempt has an end: write at most 5m"))
-        }
+        Length::Of(limit) if limit <= MAX_TIMEOUT => Ok(limit),
+        Length::Of(_) | Length::Off => Err(table.bad("timeout", "the maximum is 5m: write a shorter time")),
     }
 }

@@ -1,33 +1,32 @@
-//! Notices. [`Notifier`] takes them from the registry's outbox and delivers them.
+//! Delivery of notices. [`Notifier`] takes them from the registry's outbox and delivers them to channels.
 //!
-//! A notice reaches a channel by pure parts and a client: what channels there are (`channel`, `describe`), a webhook's call
-//! (`webhook`, with `url` and `address`, which say where it may go, `secret`, which signs it, and `answer`, which reads
-//! what came back), and a command's (`command`).
+//! `describe` reads the channels of the configuration into `channel`. `webhook` calls a webhook: `url` and `address` limit
+//! its target, `secret` signs the call, and `response` reads the result. `command` runs a program.
 #![forbid(unsafe_code)]
 
 mod address;
-mod answer;
 mod channel;
 mod command;
-mod delivered;
+mod delivery;
 mod describe;
 mod message;
 mod notifier;
+mod response;
 mod secret;
 mod tls;
 mod url;
 mod webhook;
 
-pub use address::permits;
-pub use answer::{LONGEST_AFTER, SHORTEST_AFTER};
+pub use address::check as check_address;
 pub use channel::{BadName, Channel, ChannelName, Command, Listeners, Target, Webhook};
-pub use command::{OUTPUT_BYTES, Plan, judge, plan};
-pub use delivered::{Delivered, WHY_CHARS};
+pub use command::{CommandStart, OUTPUT_BYTES, delivery_of, start_of};
+pub use delivery::{Delivery, WHY_CHARS};
 pub use describe::channels;
 pub use message::{BODY_BYTES, BadMessage, KEY_BYTES, Message};
 pub use notifier::Notifier;
+pub use response::{MAX_RETRY_AFTER, MIN_RETRY_AFTER};
 pub use secret::{BadSecret, Secret, Signer};
 pub use tenure_settings::described::BadTable as BadChannel;
 pub use tls::Authorities;
 pub use url::{BadUrl, Host, Scheme, Url};
-pub use webhook::{Lookup, Resolve, System, Webhooks};
+pub use webhook::{Lookup, Resolve, SystemResolver, WebhookClient};

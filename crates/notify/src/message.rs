@@ -1,43 +1,42 @@
-//! A notice as channels get it: the same JSON for each.
+//! JSON of a notice: the same for all channels.
 
 use serde_json::{Value, json};
 
-/// The longest JSON of a message, in bytes.
+/// Maximum length of a message's JSON, in bytes.
 pub const BODY_BYTES: usize = 256 << 10;
-/// The longest key, in bytes.
+/// Maximum length of a key, in bytes.
 pub const KEY_BYTES: usize = 256;
 
 /// A notice for a channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// What it is known by: the same at every attempt, so that a channel takes it once.
+    /// The key: the same for every attempt, so that a channel can ignore repetitions.
     pub key: String,
-    /// When there came to be something to tell, in milliseconds since 1970.
+    /// Time of the notice, in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// Its kind, as in `task.succeeded`.
+    /// The kind, for example `task.terminal`.
     pub kind: String,
-    /// For people.
+    /// The sentence for people.
     pub text: String,
-    /// For programs.
+    /// The data for programs.
     pub payload: Value,
 }
 
-/// A message that no channel can take.
+/// Error for a message that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
-    /// Its key cannot stand in a header.
+    /// The key is not valid in an HTTP header.
     #[error("the notice's key is empty, longer than {KEY_BYTES} bytes, or not of visible ASCII characters")]
     Key,
-    /// It is too long.
-    #[error("the notice has {0} bytes as JSON: a channel gets at most {BODY_BYTES}")]
+    /// The JSON is too long.
+    #[error("the notice has {0} bytes as JSON: the limit is {BODY_BYTES}")]
     TooLong(usize),
 }
 
 impl Message {
-    /// The same, with whom it is for at the channel: `to` and `thread` of the payload. A payload that is no object
-    /// becomes its `value`.
+    /// Adds the receiver at the channel to the payload, as `to` and `thread`. A payload that is not an object becomes `value`.
     #[must_use]
-    pub fn addressed(mut self, to: Option<&str>, thread: Option<&str>) -> Self {
+    pub fn with_receiver(mut self, to: Option<&str>, thread: Option<&str>) -> Self {
         self.payload = match self.payload {
             Value::Object(payload) => Value::Object(payload),
             Value::Null => json!({}),
@@ -51,7 +50,7 @@ impl Message {
         self
     }
 
-    /// Its JSON: `id`, `type`, `timestamp`, `text` and `data`.
+    /// Returns the JSON: `id`, `type`, `timestamp`, `text` and `data`.
     pub fn body(&self) -> Result<Vec<u8>, BadMessage> {
         let fits = !self.key.is_empty() && self.key.len() <= KEY_BYTES;
         if !fits || !self.key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -92,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn whom_it_is_for_stands_in_the_payload() {
-        let payload = |before, to, thread| message(before).addressed(to, thread).payload;
+    fn the_receiver_is_in_the_payload() {
+        let payload = |before, to, thread| message(before).with_receiver(to, thread).payload;
         assert_eq!(
             payload(json!({"a": 1}), Some("#ops"), Some("7")),
             json!({"a": 1, "to": "#ops", "thread": "7"})

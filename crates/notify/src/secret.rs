@@ -1,4 +1,4 @@
-//! What a webhook's calls are signed with, as Standard Webhooks wants it.
+//! Secrets and signatures of webhook calls, as in Standard Webhooks.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,49 +8,49 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What a secret that is written in base64 begins with.
+/// Prefix of a secret in base64.
 const PREFIX: &str = "whsec_";
-const SHORTEST: usize = 16;
-const LONGEST: usize = 512;
-/// A secret of the longest kind in base64, with its prefix and a line's end.
+const MIN_BYTES: usize = 16;
+const MAX_BYTES: usize = 512;
+/// Maximum length of a secret's file: base64 with prefix and newline.
 const FILE_BYTES: u64 = 1024;
 
-/// Where the secret is.
+/// A webhook's secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// Here.
+    /// Given in the configuration.
     Given(Signer),
-    /// In this file, which is read at every call: a new secret holds at once.
+    /// In a file that is read for every call, so that a new secret is used at once.
     File(PathBuf),
 }
 
-/// Signs with a secret, and does not show it.
+/// Signs messages with a secret, and never shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Signer(Vec<u8>);
 
-/// A secret that cannot be used. It is not told.
+/// Error for an unusable secret. The text does not contain it.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSecret {
-    /// It claims to be base64.
-    #[error("what follows {PREFIX} is not base64: copy the secret once more")]
+    /// The part after the prefix is not base64.
+    #[error("the part after {PREFIX} is not base64: copy the secret again")]
     NotBase64,
-    /// Too short to be one, or too long.
+    /// The secret is too short or too long.
     #[error(
-        "the secret has {0} bytes: write {SHORTEST} to {LONGEST}, as in {PREFIX} with 24 random bytes in base64"
+        "the secret has {0} bytes: use {MIN_BYTES} to {MAX_BYTES}, for example {PREFIX} with 24 random bytes in base64"
     )]
     Length(usize),
-    /// The file with it.
-    #[error("{} cannot be read: {source}", path.display())]
+    /// The secret's file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Secret {
-    /// What signs, now.
+    /// Returns the signer for the current secret.
     pub fn signer(&self) -> Result<Signer, BadSecret> {
         match self {
             Secret::Given(signer) => Ok(signer.clone()),
@@ -62,10 +62,10 @@ impl Secret {
     }
 }
 
-/// A file's bytes without its last line's end. Whatever is no file could keep us waiting.
+/// Reads a file without its last newline. Only regular files, because reading others may block.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
@@ -75,22 +75,22 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 impl Signer {
-    /// Takes `whsec_` and base64, or any other bytes as they are.
+    /// Reads a secret: `whsec_` and base64, or any other bytes as they are.
     pub fn new(secret: &[u8]) -> Result<Self, BadSecret> {
         let key = match secret.strip_prefix(PREFIX.as_bytes()) {
             Some(rest) => STANDARD.decode(rest).map_err(|_| BadSecret::NotBase64)?,
             None => secret.to_vec(),
         };
-        if (SHORTEST..=LONGEST).contains(&key.len()) {
+        if (MIN_BYTES..=MAX_BYTES).contains(&key.len()) {
             Ok(Self(key))
         } else {
             Err(BadSecret::Length(key.len()))
         }
     }
 
-    /// The value of `webhook-signature` for a message.
+    /// Returns the value of the header `webhook-signature` for a message.
     pub fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
-        // A key of any length is one; the error cannot be.
+        // HMAC accepts keys of any length, so this cannot fail.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return String::new() };
         mac.update(format!("{id}.{timestamp}.").as_bytes());
         mac.update(body);

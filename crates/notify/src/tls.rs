@@ -1,4 +1,4 @@
-//! Whom to believe that they are who they say they are.
+//! TLS configuration: the certificate authorities that webhooks trust.
 
 use std::io;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Whose certificates count.
+/// Trusted certificate authorities.
 #[derive(Debug, Clone)]
 pub enum Authorities {
-    /// Those of this machine; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// Those of this machine, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     System,
-    /// These alone.
+    /// Only these.
     Only(Vec<CertificateDer<'static>>),
 }
 
-/// How webhooks are called over TLS. It reads files.
+/// Returns the TLS configuration for webhooks. Reads files.
 pub(crate) fn config(authorities: &Authorities) -> io::Result<Arc<ClientConfig>> {
     let (certificates, errors) = match authorities {
         Authorities::System => {
@@ -25,12 +25,12 @@ pub(crate) fn config(authorities: &Authorities) -> io::Result<Arc<ClientConfig>>
         Authorities::Only(certificates) => (certificates.clone(), Vec::new()),
     };
     let mut roots = RootCertStore::empty();
-    // A machine's store may hold one that cannot be read; the others count.
+    // Certificates that cannot be parsed are skipped.
     let (taken, _) = roots.add_parsable_certificates(certificates);
     if taken == 0 {
         let why = errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
         return Err(io::Error::other(format!(
-            "there are no certificates of authorities on this machine{why}: install ca-certificates, or name a file in SSL_CERT_FILE"
+            "this machine has no certificates of authorities{why}: install ca-certificates, or name a file in SSL_CERT_FILE"
         )));
     }
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));

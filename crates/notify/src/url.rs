@@ -1,7 +1,7 @@
-//! Where a webhook is. Only forms that everybody reads alike are taken: what one program takes for a name and another
-//! for an address would be checked as the one and called as the other.
+//! Addresses of webhooks. Accepts only forms that all programs read in the same way: a host that one program reads as a
+//! name and another as an IP address could be checked as the one and called as the other.
 
-use crate::address::permits;
+use crate::address;
 use hyper::Uri;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,41 +11,41 @@ const URL_BYTES: usize = 2048;
 /// A webhook's address. Shown without its path, which may be a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// How it is called.
+    /// The protocol.
     pub scheme: Scheme,
-    /// Who is called.
+    /// The host.
     pub host: Host,
-    /// At which port.
+    /// The port.
     pub port: u16,
-    /// What is asked for: path and query.
+    /// Path and query.
     pub path: String,
 }
 
-/// How a webhook is called.
+/// Protocol of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the clear.
+    /// Not encrypted.
     Http,
     /// Encrypted.
     Https,
 }
 
-/// Who is called.
+/// Host of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// Somebody with a name, in small letters.
+    /// A name in lower case.
     Name(String),
-    /// An address.
+    /// An IP address.
     Ip(IpAddr),
 }
 
-/// A text that is no webhook's address.
+/// Error for an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no webhook's address: {0}")]
+#[error("invalid address of a webhook: {0}")]
 pub struct BadUrl(String);
 
 impl Url {
-    /// Reads an address. The error does not repeat it: it may hold a secret.
+    /// Parses an address. The error does not contain it, because it may contain a secret.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
         let bad = |why: &str| BadUrl(why.to_owned());
         if text.len() > URL_BYTES || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -70,13 +70,13 @@ impl Url {
                 "it has a user or a password: leave them out, and sign the calls with secret-file",
             ));
         }
-        // What is no port is none to `Uri`.
+        // `Uri` ignores an invalid port.
         let port =
             match authority.as_str().strip_prefix(authority.host()).and_then(|rest| rest.strip_prefix(':')) {
                 None => scheme.port(),
                 Some(text) => {
                     let port = text.parse().ok().filter(|port| *port > 0);
-                    port.ok_or_else(|| bad("its port is none: write one from 1 to 65535"))?
+                    port.ok_or_else(|| bad("the port is invalid: write a number from 1 to 65535"))?
                 }
             };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -84,18 +84,18 @@ impl Url {
         Ok(Self { scheme, host: host(authority.host())?, port, path })
     }
 
-    /// Whether it may be called, as far as can be told before its name is looked up.
+    /// Checks that it may be called, as far as that is known before the DNS lookup.
     pub fn check(&self, allow_private: bool) -> Result<(), String> {
         match &self.host {
-            Host::Ip(ip) => permits(self.scheme, *ip, allow_private),
+            Host::Ip(ip) => address::check(self.scheme, *ip, allow_private),
             Host::Name(name) if self.scheme == Scheme::Https || allow_private || is_local(name) => Ok(()),
             Host::Name(name) => Err(format!(
-                "http to {name} would go over the network in the clear: write https, or allow-private = true if it is in your own"
+                "http to {name} would send notices unencrypted over the network: use https, or allow-private = true for your own network"
             )),
         }
     }
 
-    /// What a request's header says.
+    /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         if self.port == self.scheme.port() {
             self.host.to_string()
@@ -119,7 +119,7 @@ fn is_local(name: &str) -> bool {
 }
 
 fn host(text: &str) -> Result<Host, BadUrl> {
-    let bad = |why: &str| BadUrl(format!("its host is none: {why}"));
+    let bad = |why: &str| BadUrl(format!("the host is invalid: {why}"));
     if let Some(inner) = text.strip_prefix('[') {
         let inner = inner.strip_suffix(']').unwrap_or(inner);
         let ip: Ipv6Addr = inner.parse().map_err(|_| bad("write an IPv6 address, without a zone"))?;
@@ -135,7 +135,7 @@ fn host(text: &str) -> Result<Host, BadUrl> {
     if text.len() > 253 || !text.split('.').all(is_label) {
         return Err(bad("write a name of letters, digits, - and dots between them, or an address"));
     }
-    // 2130706433, 127.1 and 0x7f.1 are addresses to some.
+    // Some programs read 2130706433, 127.1 and 0x7f.1 as IP addresses.
     let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(bad("write an IPv4 address as four numbers from 0 to 255"));

@@ -1,11 +1,11 @@
-//! One call of a webhook: its name is looked up once, every address is checked, and one that was checked is called.
-//! Nothing of it goes on after it is over: the connection lives in the call.
+//! Calls webhooks. The name is resolved once, every address is checked, and only checked addresses are called. The
+//! connection ends with the call.
 
-use crate::address::permits;
-use crate::answer;
+use crate::address;
 use crate::channel::Webhook;
-use crate::delivered::Delivered;
+use crate::delivery::Delivery;
 use crate::message::Message;
+use crate::response;
 use crate::tls::{self, Authorities};
 use crate::url::{Host, Scheme, Url};
 use bytes::Bytes;
@@ -28,31 +28,31 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How many addresses of a name are tried.
+/// Maximum number of addresses of a name that are tried.
 const ADDRESSES: usize = 4;
-/// How much of an answer's head there may be.
+/// Maximum size of a response head.
 const HEAD_BYTES: usize = 64 << 10;
-/// How much of an answer's body is read, so that its sender is not cut off.
+/// Maximum size of a response body that is read, so that the receiver can finish writing.
 const BODY_BYTES: usize = 64 << 10;
-/// How long that may take: the answer's meaning is known by then.
+/// Maximum time for reading the body: the result is already known.
 const BODY_TIME: Duration = Duration::from_secs(1);
-/// How much of it is kept for the reason.
+/// Size of the body's beginning that becomes part of an error.
 const BEGIN_BYTES: usize = 1 << 10;
 
-/// The addresses of a name, to come.
+/// Future with the addresses of a name.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Knows the addresses of names.
+/// Resolves names to addresses.
 pub trait Resolve: Send + Sync {
-    /// All addresses of this name.
+    /// Returns all addresses of a name.
     fn resolve(&self, name: &str) -> Lookup;
 }
 
-/// The system's way to look up names.
+/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
-pub struct System;
+pub struct SystemResolver;
 
-impl Resolve for System {
+impl Resolve for SystemResolver {
     fn resolve(&self, name: &str) -> Lookup {
         let name = name.to_owned();
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|at| at.ip()).collect()) })
@@ -60,34 +60,34 @@ impl Resolve for System {
 }
 
 /// Calls webhooks.
-pub struct Webhooks {
-    names: Box<dyn Resolve>,
+pub struct WebhookClient {
+    resolver: Box<dyn Resolve>,
     authorities: Authorities,
     tls: OnceCell<Arc<ClientConfig>>,
 }
 
-impl Default for Webhooks {
+impl Default for WebhookClient {
     fn default() -> Self {
-        Self::new(System, Authorities::System)
+        Self::new(SystemResolver, Authorities::System)
     }
 }
 
-impl Webhooks {
-    /// With these to say who is who.
-    pub fn new(names: impl Resolve + 'static, authorities: Authorities) -> Self {
-        Self { names: Box::new(names), authorities, tls: OnceCell::new() }
+impl WebhookClient {
+    /// Creates a client with this resolver and these certificate authorities.
+    pub fn new(resolver: impl Resolve + 'static, authorities: Authorities) -> Self {
+        Self { resolver: Box::new(resolver), authorities, tls: OnceCell::new() }
     }
 
-    /// Calls once. The time is that of the attempt, in milliseconds since 1970; receivers refuse old ones.
-    pub async fn deliver(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Delivered {
+    /// Sends a message once. `now_ms` is the time of the attempt; receivers refuse old ones.
+    pub async fn deliver(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Delivery {
         match self.call(webhook, message, now_ms).await {
-            Ok(delivered) | Err(delivered) => delivered,
+            Ok(delivery) | Err(delivery) => delivery,
         }
     }
 
-    async fn call(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Result<Delivered, Delivered> {
+    async fn call(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Result<Delivery, Delivery> {
         let url = &webhook.url;
-        url.check(webhook.allow_private).map_err(Delivered::given_up)?;
+        url.check(webhook.allow_private).map_err(Delivery::given_up)?;
         let deadline = Deadline::of(webhook);
         let request = request(webhook, message, now_ms, &deadline).await?;
         let addresses = self.addresses(webhook, &deadline).await?;
@@ -99,26 +99,26 @@ impl Webhooks {
                 post(stream, request, &deadline).await?
             }
         };
-        Ok(answer::judge(url, &head, &String::from_utf8_lossy(&begin), now_ms))
+        Ok(response::delivery_of(url, &head, &String::from_utf8_lossy(&begin), now_ms))
     }
 
-    /// The addresses that may be called. One that may not condemns them all: whoever answers so is not to be trusted.
+    /// Resolves and checks the addresses. A single forbidden address refuses the call, because its DNS cannot be trusted.
     async fn addresses(
         &self,
         webhook: &Webhook,
         deadline: &Deadline<'_>,
-    ) -> Result<Vec<SocketAddr>, Delivered> {
+    ) -> Result<Vec<SocketAddr>, Delivery> {
         let url = &webhook.url;
         let found = match &url.host {
             Host::Ip(ip) => vec![*ip],
-            Host::Name(name) => deadline.within("looking up its name", self.names.resolve(name)).await?,
+            Host::Name(name) => deadline.within("resolving its name", self.resolver.resolve(name)).await?,
         };
         if found.is_empty() {
-            return Err(Delivered::try_again(format!("{url}: its name has no address")));
+            return Err(Delivery::try_again(format!("{url}: the name has no address")));
         }
         for ip in &found {
-            let refused = |why| Delivered::given_up(format!("{url} is not called: {why}"));
-            permits(url.scheme, *ip, webhook.allow_private).map_err(refused)?;
+            let refused = |why| Delivery::given_up(format!("{url} cannot be called: {why}"));
+            address::check(url.scheme, *ip, webhook.allow_private).map_err(refused)?;
         }
         Ok(found.into_iter().map(|ip| SocketAddr::new(ip, url.port)).collect())
     }
@@ -128,7 +128,7 @@ impl Webhooks {
         url: &Url,
         stream: TcpStream,
         deadline: &Deadline<'_>,
-    ) -> Result<impl AsyncRead + AsyncWrite + Unpin + use<>, Delivered> {
+    ) -> Result<impl AsyncRead + AsyncWrite + Unpin + use<>, Delivery> {
         let config = self.tls.get_or_try_init(|| async {
             let authorities = self.authorities.clone();
             tokio::task::spawn_blocking(move || tls::config(&authorities)).await.map_err(io::Error::other)?
@@ -136,15 +136,16 @@ impl Webhooks {
         let config = deadline.within("reading the authorities' certificates", config).await?;
         let name = match &url.host {
             Host::Ip(ip) => ServerName::from(*ip),
-            Host::Name(name) => ServerName::try_from(name.clone())
-                .map_err(|error| Delivered::given_up(format!("{url}: its name is none for TLS: {error}")))?,
+            Host::Name(name) => ServerName::try_from(name.clone()).map_err(|error| {
+                Delivery::given_up(format!("{url}: the name is not valid for TLS: {error}"))
+            })?,
         };
         let secured = TlsConnector::from(Arc::clone(config)).connect(name, stream);
-        deadline.within("agreeing on TLS", secured).await
+        deadline.within("negotiating TLS", secured).await
     }
 }
 
-/// When a call is over, whatever it is at.
+/// Deadline of a whole call.
 struct Deadline<'a> {
     url: &'a Url,
     limit: Duration,
@@ -157,28 +158,28 @@ impl<'a> Deadline<'a> {
         Self { url: &webhook.url, limit, at: Instant::now() + limit }
     }
 
-    /// What goes wrong here may go well another time.
+    /// Executes a step of the call. Its errors are retried.
     async fn within<T, E: std::error::Error>(
         &self,
         doing: &str,
         work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Delivered> {
+    ) -> Result<T, Delivery> {
         match timeout_at(self.at, work).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
-                Err(Delivered::try_again(format!("{}: {doing} failed: {}", self.url, whole(&error))))
+                Err(Delivery::try_again(format!("{}: {doing} failed: {}", self.url, with_sources(&error))))
             }
             Err(_) => Err(self.over(doing)),
         }
     }
 
-    fn over(&self, doing: &str) -> Delivered {
-        Delivered::try_again(format!("{}: {:?} were over while {doing}", self.url, self.limit))
+    fn over(&self, doing: &str) -> Delivery {
+        Delivery::try_again(format!("{}: timed out after {:?} while {doing}", self.url, self.limit))
     }
 }
 
-/// An error with those below it.
-fn whole(error: &dyn std::error::Error) -> String {
+/// Returns the text of an error with its sources.
+fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
     while let Some(error) = below {
@@ -196,8 +197,8 @@ async fn request(
     message: &Message,
     now_ms: u64,
     deadline: &Deadline<'_>,
-) -> Result<Request<Full<Bytes>>, Delivered> {
-    let body = message.body().map_err(|error| Delivered::given_up(error.to_string()))?;
+) -> Result<Request<Full<Bytes>>, Delivery> {
+    let body = message.body().map_err(|error| Delivery::given_up(error.to_string()))?;
     let timestamp = now_ms / 1000;
     let mut request = Request::builder()
         .method(Method::POST)
@@ -211,22 +212,23 @@ async fn request(
     if let Some(secret) = webhook.secret.clone() {
         let signer =
             async { tokio::task::spawn_blocking(move || secret.signer()).await.map_err(io::Error::other) };
-        // Somebody can put the file right while this is tried again.
+        // An error is retried, because the file may be corrected meanwhile.
         let signer = deadline.within("reading the secret", signer).await?;
-        let signer = signer.map_err(|error| Delivered::try_again(format!("{}: {error}", webhook.url)))?;
+        let signer = signer.map_err(|error| Delivery::try_again(format!("{}: {error}", webhook.url)))?;
         request = request.header("webhook-signature", signer.sign(&message.key, timestamp, &body));
     }
-    let unfit =
-        |error: hyper::http::Error| Delivered::given_up(format!("{}: no request: {error}", webhook.url));
+    let unfit = |error: hyper::http::Error| {
+        Delivery::given_up(format!("{}: cannot build the request: {error}", webhook.url))
+    };
     request.body(Full::new(body.into())).map_err(unfit)
 }
 
-/// The first that answers. Half of the time is for this, in equal shares.
+/// Connects to the first address that accepts. The addresses share half of the time limit.
 async fn connect(
     webhook: &Webhook,
     addresses: &[SocketAddr],
     deadline: &Deadline<'_>,
-) -> Result<TcpStream, Delivered> {
+) -> Result<TcpStream, Delivery> {
     let count = addresses.len().min(ADDRESSES);
     let share = webhook.timeout / 2 / u32::try_from(count).unwrap_or(1);
     let mut last = deadline.over("connecting");
@@ -236,39 +238,39 @@ async fn connect(
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(failed)) => failed,
             Err(_) => {
-                Delivered::try_again(format!("{}: connecting to {address} took over {share:?}", webhook.url))
+                Delivery::try_again(format!("{}: connecting to {address} took over {share:?}", webhook.url))
             }
         };
     }
     Err(last)
 }
 
-/// Sends the request and reads the answer: its head, and how its body begins. What goes wrong in the body is no matter.
+/// Sends the request and reads the response's head and the beginning of its body. Errors in the body are ignored.
 async fn post(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     request: Request<Full<Bytes>>,
     deadline: &Deadline<'_>,
-) -> Result<(Parts, Vec<u8>), Delivered> {
+) -> Result<(Parts, Vec<u8>), Delivery> {
     let handshake = http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(TokioIo::new(stream));
-    let (mut sender, connection) = deadline.within("beginning to speak HTTP", handshake).await?;
+    let (mut sender, connection) = deadline.within("starting HTTP", handshake).await?;
     let exchange = async {
-        let response = deadline.within("waiting for the answer", sender.send_request(request)).await?;
+        let response = deadline.within("waiting for the response", sender.send_request(request)).await?;
         let (head, body) = response.into_parts();
         let mut begin = Vec::new();
         let until = deadline.at.min(Instant::now() + BODY_TIME);
-        let _ = timeout_at(until, read_some(body, &mut begin)).await;
+        let _ = timeout_at(until, read_body(body, &mut begin)).await;
         Ok((head, begin))
     };
     let (mut exchange, connection) = (pin!(exchange), pin!(connection));
     tokio::select! {
         biased;
         done = &mut exchange => done,
-        // What it has read is still to be taken; what went wrong with it is told there.
+        // The response may be read already; the exchange reports the connection's error.
         _ = connection => exchange.await,
     }
 }
 
-async fn read_some(mut body: Incoming, begin: &mut Vec<u8>) {
+async fn read_body(mut body: Incoming, begin: &mut Vec<u8>) {
     let mut read = 0;
     while read < BODY_BYTES {
         let Some(Ok(frame)) = body.frame().await else { return };

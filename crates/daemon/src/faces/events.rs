@@ -120,7 +120,7 @@ impl Served {
         let row = self.registry.run(run_id(1)).await.unwrap().unwrap();
         self.daemon.supervisor.tell(self.daemon.supervisor.cancel_asked(&row.ticket, "uid 1000", true)).await;
         let waiting = self.registry.queued_notices(key(MAIN), 1).await.unwrap();
-        self.daemon.notifier.tell_listeners(&waiting[0].notice).await.unwrap();
+        self.daemon.notifier.send_event(&waiting[0].notice).await.unwrap();
         let which = json!({"which": {"run": run_id(2)}});
         let (status, lines) = self.ask("POST", "/v1/reap", Some(which)).await;
         assert_eq!(status, StatusCode::OK, "{lines}");

@@ -1,5 +1,5 @@
-//! The notifier, without processes and without waiting: the test plays the command of a channel, and takes each notice
-//! as if its time had come.
+//! Tests of the notifier, without processes and without waiting: the test plays the command of a channel, and claims each
+//! notice as if it were due.
 
 use super::*;
 use crate::{Listeners, Url, Webhook};
@@ -35,13 +35,13 @@ fn events() -> Target {
     Target::Events(Listeners { timeout: Duration::ZERO })
 }
 
-fn post<const N: usize>(channels: [(&str, Target); N]) -> Arc<Post> {
+fn channels<const N: usize>(channels: [(&str, Target); N]) -> Arc<Channels> {
     let described = channels
         .map(|(name, target)| (name.to_owned(), Ok(Channel { name: name.parse().expect("a name"), target })));
-    Arc::new(Post::new(BTreeMap::from(described)))
+    Arc::new(Channels::new(BTreeMap::from(described)))
 }
 
-/// A notifier whose keepers the test plays, and the agents beside it.
+/// A notifier with fake keepers, and agents.
 struct TestNotifier {
     test: Test<Notifier>,
     agents: Arc<Agents>,
@@ -56,7 +56,7 @@ impl Deref for TestNotifier {
 }
 
 impl TestNotifier {
-    /// A notifier that knows these channels by name: what reaches them is up to the test.
+    /// Creates a notifier with channels of these names. The tests provide their targets.
     async fn with_channels(names: &[&str]) -> Self {
         let tables = names.iter().map(|name| format!("[channels.{name}]\nreached-by = 'the test'\n"));
         let build = |supervisor: &Arc<Supervisor>| {
@@ -67,7 +67,7 @@ impl TestNotifier {
         Self { test, agents }
     }
 
-    /// Asks something about sessions as an operator.
+    /// Sends a `sessions` request as an operator.
     async fn ask(&self, body: Value) -> Result<(), Refusal> {
         let request = serde_json::from_value(body).expect("a request");
         soon(self.agents.sessions(request, (None, &operator()))).await.map(drop)
@@ -75,7 +75,7 @@ impl TestNotifier {
 }
 
 impl TestNotifier {
-    /// Makes a session that is told on this channel.
+    /// Creates a session that is notified on this channel.
     async fn owner(&self, key: &str, channel: &str) {
         let origin = json!({"channel": channel, "to": "#ops", "thread": "7"});
         let spawn = json!({"action": "spawn", "sessionKey": key, "backend": "exec", "origin": origin});
@@ -104,7 +104,7 @@ impl TestNotifier {
         run
     }
 
-    /// The end's notice and how its delivery stands.
+    /// Returns the terminal notice and its delivery status.
     async fn notice(&self, run: &RunId) -> (TaskNotice, DeliveryStatus) {
         let task = self
             .supervisor
@@ -122,7 +122,7 @@ impl TestNotifier {
         self.notice(run).await.1
     }
 
-    /// Takes the next notice of a channel, as if its time had come. `None` if nothing is due there.
+    /// Claims the next notice of a channel, as if it were due. Returns `None` if there is none.
     async fn claim(&self, channel: &str) -> Option<Claimed> {
         let due = self.supervisor.registry.next_notices().await.expect("a registry");
         let (_, at_ms) = due.into_iter().find(|(name, _)| name == channel)?;
@@ -135,25 +135,25 @@ impl TestNotifier {
         claimed.expect("a registry").pop()
     }
 
-    /// Delivers what is due until so many are under way: a notice is held back for a moment after an end.
-    async fn deliver_when_due(&self, post: &Arc<Post>, under_way: &mut JoinSet<()>, count: usize) {
+    /// Starts due deliveries until there are this many: a notice is held for a moment after an end.
+    async fn deliver_when_due(&self, channels: &Arc<Channels>, deliveries: &mut JoinSet<()>, count: usize) {
         soon(async {
-            while under_way.len() < count {
-                let next = self.deliver_due(post, under_way).await;
+            while deliveries.len() < count {
+                let next = self.deliver_due(channels, deliveries).await;
                 sleep(next.min(defaults::NOTICE_HOLD)).await;
             }
         })
         .await;
     }
 
-    /// How often a notice was told as an event.
+    /// Returns the number of `task-notice` events.
     async fn told(&self) -> usize {
         let events = self.supervisor.registry.events(0, None, 1000).await.expect("a registry");
         events.iter().filter(|event| event.event.kind == "task-notice").count()
     }
 }
 
-/// Takes a notice as its channel's command does: all of it, to the end of the input.
+/// Reads a notice as the channel's command does: the whole stdin.
 async fn read_notice(keeper: &mut FakeKeeper) -> Value {
     keeper.start();
     let (ask, body) = keeper.next_ask().await;
@@ -167,13 +167,13 @@ async fn read_notice(keeper: &mut FakeKeeper) -> Value {
 async fn a_notice_is_tried_again_under_its_key_until_it_is_taken() {
     let notifier = TestNotifier::with_channels(&["desk"]).await;
     notifier.owner(OWNER, "desk").await;
-    let post = post([("desk", desk("tell"))]);
+    let channels = channels([("desk", desk("tell"))]);
     let run = notifier.failed_task(OWNER).await;
     let mut told = Vec::new();
     for code in [75, 75, 0] {
         assert_eq!(notifier.delivery(&run).await, DeliveryStatus::Pending);
         let claimed = notifier.claim("desk").await.expect("it is due");
-        let delivering = notifier.deliver(&post, claimed);
+        let delivering = notifier.deliver(&channels, claimed);
         let playing = async {
             let mut keeper = notifier.next_keeper().await;
             assert_eq!(
@@ -197,7 +197,7 @@ async fn a_notice_is_tried_again_under_its_key_until_it_is_taken() {
 async fn a_notice_is_tried_with_growing_pauses_and_fails_after_its_last_try() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let post = post([("gateway", events())]);
+    let channels = channels([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
     let why = CloseReason { reason: None, discard: false };
     soon(notifier.agents.close_session(&OWNER.parse().expect("a key"), &why)).await.expect("closed");
@@ -205,7 +205,7 @@ async fn a_notice_is_tried_with_growing_pauses_and_fails_after_its_last_try() {
         let before_ms = clock::unix_ms();
         let claimed = notifier.claim("gateway").await.expect("it is due");
         assert_eq!(claimed.tries, tries);
-        soon(notifier.deliver(&post, claimed)).await;
+        soon(notifier.deliver(&channels, claimed)).await;
         let after_ms = clock::unix_ms();
         let (notice, delivery) = notifier.notice(&run).await;
         assert!(notice.last_error.is_some(), "it says what went wrong");
@@ -241,7 +241,7 @@ impl TestNotifier {
 async fn what_a_command_refuses_is_not_tried_again_and_has_failed() {
     let notifier = TestNotifier::with_channels(&["desk"]).await;
     notifier.owner(OWNER, "desk").await;
-    let post = post([("desk", desk("tell"))]);
+    let channels = channels([("desk", desk("tell"))]);
     let run = notifier.failed_task(OWNER).await;
     let claimed = notifier.claim("desk").await.expect("it is due");
     let playing = async {
@@ -249,7 +249,7 @@ async fn what_a_command_refuses_is_not_tried_again_and_has_failed() {
         read_notice(&mut keeper).await;
         keeper.end(exited(4));
     };
-    soon(async { tokio::join!(notifier.deliver(&post, claimed), playing) }).await;
+    soon(async { tokio::join!(notifier.deliver(&channels, claimed), playing) }).await;
     assert_eq!(notifier.delivery(&run).await, DeliveryStatus::Failed, "its owner has no next turn");
     assert!(notifier.claim("desk").await.is_none());
 }
@@ -260,7 +260,7 @@ async fn a_notice_for_a_channel_whose_description_is_gone_has_failed() {
     notifier.owner(OWNER, "attic").await;
     let run = notifier.failed_task(OWNER).await;
     let claimed = notifier.claim("attic").await.expect("it is due");
-    soon(notifier.deliver(&post([]), claimed)).await;
+    soon(notifier.deliver(&channels([]), claimed)).await;
     let (notice, delivery) = notifier.notice(&run).await;
     assert_eq!(delivery, DeliveryStatus::Failed);
     assert!(notice.last_error.is_some_and(|why| why.contains("[channels.attic]")));
@@ -270,14 +270,14 @@ async fn a_notice_for_a_channel_whose_description_is_gone_has_failed() {
 async fn an_owner_that_acknowledged_is_not_told() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let post = post([("gateway", events())]);
+    let channels = channels([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
     let acknowledged =
         notifier.supervisor.registry.acknowledge_task(Tracked::Run(run.clone()), clock::unix_ms()).await;
     assert_eq!(acknowledged, Ok(true));
-    // It was on its way, and is not told any more.
-    soon(notifier.deliver(&post, claimed)).await;
+    // The notice was already claimed, and is not delivered.
+    soon(notifier.deliver(&channels, claimed)).await;
     assert_eq!((notifier.told().await, notifier.delivery(&run).await), (0, DeliveryStatus::Delivered));
     assert!(notifier.claim("gateway").await.is_none());
 }
@@ -286,11 +286,11 @@ async fn an_owner_that_acknowledged_is_not_told() {
 async fn an_owner_that_is_about_to_see_the_end_is_waited_for_and_not_told() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let post = post([("gateway", events())]);
+    let channels = channels([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
     let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &client(OWNER)).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
-    let mut delivering = pin!(notifier.deliver(&post, claimed));
+    let mut delivering = pin!(notifier.deliver(&channels, claimed));
     let many_looks = async {
         for _ in 0..100 {
             assert_eq!(notifier.told().await, 0, "its owner is about to see it");
@@ -309,12 +309,12 @@ async fn an_owner_that_is_about_to_see_the_end_is_waited_for_and_not_told() {
 async fn an_owner_that_left_before_it_saw_the_end_is_told() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let post = post([("gateway", events())]);
+    let channels = channels([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
     let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &client(OWNER)).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
     drop(sight);
-    soon(notifier.deliver(&post, claimed)).await;
+    soon(notifier.deliver(&channels, claimed)).await;
     assert_eq!((notifier.told().await, notifier.delivery(&run).await), (1, DeliveryStatus::Pending));
 }
 
@@ -322,11 +322,11 @@ async fn an_owner_that_left_before_it_saw_the_end_is_told() {
 async fn an_operator_that_sees_the_end_keeps_nothing_from_the_owner() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let post = post([("gateway", events())]);
+    let channels = channels([("gateway", events())]);
     let run = notifier.failed_task(OWNER).await;
     let sight = notifier.supervisor.watch_run_end(&notifier.row_of(&run).await, &operator()).await;
     let claimed = notifier.claim("gateway").await.expect("it is due");
-    soon(notifier.deliver(&post, claimed)).await;
+    soon(notifier.deliver(&channels, claimed)).await;
     sight.seen().await;
     assert_eq!((notifier.told().await, notifier.delivery(&run).await), (1, DeliveryStatus::Pending));
 }
@@ -338,7 +338,7 @@ async fn the_end_of_a_background_command_is_told_to_listeners_once() {
     let run = notifier.failed_exec(OWNER).await;
     let claimed =
         notifier.claim(&exec_ended_channel(&notifier.supervisor.instance)).await.expect("it is due");
-    // A daemon that died before it had settled the notice left it to the next.
+    // As if a daemon had died before it settled the notice.
     notifier
         .supervisor
         .registry
@@ -348,7 +348,7 @@ async fn the_end_of_a_background_command_is_told_to_listeners_once() {
     let again =
         notifier.claim(&exec_ended_channel(&notifier.supervisor.instance)).await.expect("it is due again");
     for claimed in [claimed, again] {
-        soon(notifier.deliver(&post([]), claimed)).await;
+        soon(notifier.deliver(&channels([]), claimed)).await;
     }
     let events = notifier.supervisor.registry.events(0, Some(run.clone()), 1000).await.expect("a registry");
     let told: Vec<_> = events.into_iter().filter(|row| row.event.kind == kind::EXEC_ENDED).collect();
@@ -366,7 +366,7 @@ async fn listeners_are_not_told_of_a_removed_run() {
     notifier.supervisor.registry.hide(run.clone()).await.expect("a registry");
     let claimed =
         notifier.claim(&exec_ended_channel(&notifier.supervisor.instance)).await.expect("it is due");
-    soon(notifier.deliver(&post([]), claimed)).await;
+    soon(notifier.deliver(&channels([]), claimed)).await;
     let events = notifier.supervisor.registry.events(0, Some(run), 1000).await.expect("a registry");
     assert!(events.iter().all(|row| row.event.kind != kind::EXEC_ENDED));
     assert!(notifier.claim(&exec_ended_channel(&notifier.supervisor.instance)).await.is_none(), "nor later");
@@ -376,12 +376,12 @@ async fn listeners_are_not_told_of_a_removed_run() {
 async fn only_what_is_due_is_taken_and_the_rest_has_its_time() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let (post, mut under_way) = (post([("gateway", events())]), JoinSet::new());
+    let (channels, mut deliveries) = (channels([("gateway", events())]), JoinSet::new());
     notifier.failed_task(OWNER).await;
-    notifier.deliver_when_due(&post, &mut under_way, 1).await;
-    soon(under_way.join_next()).await.expect("it is due").expect("no panic");
-    let next = notifier.deliver_due(&post, &mut under_way).await;
-    assert!(under_way.is_empty(), "its next try is later");
+    notifier.deliver_when_due(&channels, &mut deliveries, 1).await;
+    soon(deliveries.join_next()).await.expect("it is due").expect("no panic");
+    let next = notifier.deliver_due(&channels, &mut deliveries).await;
+    assert!(deliveries.is_empty(), "its next try is later");
     assert!(next > Duration::ZERO && next <= defaults::NOTICE_PAUSE + defaults::NOTICE_HOLD, "{next:?}");
     assert_eq!(notifier.told().await, 1);
 }
@@ -412,7 +412,7 @@ async fn record_failed_task(notifier: &TestNotifier, owner: &str) -> RunId {
     run
 }
 
-/// On a paused clock, which jumps to the next deadline whenever there is nothing to do.
+/// Runs on a paused clock, which jumps to the next deadline whenever there is nothing to do.
 #[tokio::test]
 async fn a_try_keeps_its_notice_to_itself_however_long_it_takes() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a receiver that never answers");
@@ -425,13 +425,13 @@ async fn a_try_keeps_its_notice_to_itself_however_long_it_takes() {
     });
     let notifier = TestNotifier::with_channels(&["slow"]).await;
     notifier.owner(OWNER, "slow").await;
-    let (run, post) = (record_failed_task(&notifier, OWNER).await, post([("slow", slow)]));
+    let (run, channels) = (record_failed_task(&notifier, OWNER).await, channels([("slow", slow)]));
     tokio::time::pause();
     let claimed = notifier.claim("slow").await.expect("it is due");
     let claim = claimed.claim.clone();
     let renewals = async {
         for _ in 0..3 {
-            // As if it were not the notifier's own any more at this moment.
+            // As if the notifier had lost the claim at this moment.
             assert_eq!(notifier.supervisor.registry.renew_notice(claim.clone(), 1).await, Ok(true));
             let mut looks = 0;
             while notifier.notice(&run).await.0.next_at_ms == Some(1) {
@@ -440,14 +440,14 @@ async fn a_try_keeps_its_notice_to_itself_however_long_it_takes() {
             }
         }
     };
-    // The clock jumps no further than that, while the registry is waited for.
+    // The clock jumps no further than that while the test waits for the registry.
     let seconds = async {
         loop {
             sleep(Duration::from_secs(1)).await;
         }
     };
     tokio::select! {
-        () = notifier.deliver(&post, claimed) => panic!("the receiver never answers"),
+        () = notifier.deliver(&channels, claimed) => panic!("the receiver never answers"),
         () = renewals => {}
         () = seconds => {}
     }
@@ -458,23 +458,24 @@ async fn a_channel_that_hangs_does_not_hold_up_another() {
     let notifier = TestNotifier::with_channels(&["hangs", "desk"]).await;
     notifier.owner(OWNER, "hangs").await;
     notifier.owner("agent:b:main", "desk").await;
-    let (post, mut under_way) = (post([("hangs", desk("hang")), ("desk", desk("tell"))]), JoinSet::new());
-    for _ in 0..=AT_ONCE {
+    let (channels, mut deliveries) =
+        (channels([("hangs", desk("hang")), ("desk", desk("tell"))]), JoinSet::new());
+    for _ in 0..=CHANNEL_DELIVERIES {
         notifier.failed_task(OWNER).await;
     }
-    notifier.deliver_when_due(&post, &mut under_way, AT_ONCE).await;
-    assert_eq!(under_way.len(), AT_ONCE, "every place of the channel is taken");
+    notifier.deliver_when_due(&channels, &mut deliveries, CHANNEL_DELIVERIES).await;
+    assert_eq!(deliveries.len(), CHANNEL_DELIVERIES, "every place of the channel is taken");
     let mut hung = Vec::new();
-    for _ in 0..AT_ONCE {
+    for _ in 0..CHANNEL_DELIVERIES {
         hung.push(notifier.next_keeper().await);
     }
     let run = notifier.failed_task("agent:b:main").await;
-    notifier.deliver_when_due(&post, &mut under_way, AT_ONCE + 1).await;
+    notifier.deliver_when_due(&channels, &mut deliveries, CHANNEL_DELIVERIES + 1).await;
     let mut keeper = notifier.next_keeper().await;
     assert_eq!(keeper.ticket.command, ["tell"]);
     read_notice(&mut keeper).await;
     keeper.end(exited(0));
-    soon(under_way.join_next()).await.expect("one arrives").expect("no panic");
+    soon(deliveries.join_next()).await.expect("one arrives").expect("no panic");
     assert_eq!(notifier.delivery(&run).await, DeliveryStatus::Delivered);
     assert!(!notifier.has_launch(), "the last of the hung channel waits for a place");
 }
@@ -483,15 +484,15 @@ async fn a_channel_that_hangs_does_not_hold_up_another() {
 async fn a_daemon_that_may_not_act_delivers_nothing() {
     let notifier = TestNotifier::with_channels(&["gateway"]).await;
     notifier.owner(OWNER, "gateway").await;
-    let (post, mut under_way) = (post([("gateway", events())]), JoinSet::new());
+    let (channels, mut deliveries) = (channels([("gateway", events())]), JoinSet::new());
     notifier.failed_task(OWNER).await;
     let (_, due_ms) = notifier.supervisor.registry.next_notices().await.expect("a registry").remove(0);
     let is_due = async || clock::unix_ms() >= due_ms + millis(defaults::NOTICE_HOLD);
     tenure_supervisor::fixture::eventually("that it is due", is_due).await;
     let rhythm = notifier.supervisor.settings.rhythm();
     *notifier.supervisor.leases.tenancy() = tenure_core::lease::Tenancy::begin(1, rhythm);
-    notifier.deliver_due(&post, &mut under_way).await;
-    assert!(under_way.is_empty());
+    notifier.deliver_due(&channels, &mut deliveries).await;
+    assert!(deliveries.is_empty());
     assert_eq!(notifier.told().await, 0);
 }
 

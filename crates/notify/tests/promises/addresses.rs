@@ -1,8 +1,8 @@
-//! Where a webhook may be.
+//! Addresses of webhooks: allowed and refused ones.
 
-use tenure_notify::{Scheme, Url, permits};
+use tenure_notify::{Scheme, Url, check_address};
 
-/// An address, and whether it may be called: by https, by http, and by both with `allow-private`.
+/// An address, and the permissions to call it: by https, by http, and by both with `allow-private`.
 type Row = (&'static str, [bool; 4]);
 
 const YES: [bool; 4] = [true; 4];
@@ -82,22 +82,22 @@ fn every_kind_of_address_is_allowed_or_refused() {
         let ip = text.parse().unwrap();
         let ways =
             [(Scheme::Https, false), (Scheme::Http, false), (Scheme::Https, true), (Scheme::Http, true)];
-        let may = ways.map(|(scheme, allow)| permits(scheme, ip, allow).is_ok());
+        let may = ways.map(|(scheme, allow)| check_address(scheme, ip, allow).is_ok());
         assert_eq!(may, expected, "{text}");
     }
-    assert!(permits(Scheme::Http, "::ffff:224.0.0.1".parse().unwrap(), true).is_err());
+    assert!(check_address(Scheme::Http, "::ffff:224.0.0.1".parse().unwrap(), true).is_err());
 }
 
 #[test]
 fn a_refusal_says_what_the_address_is_and_what_to_do() {
-    let why = |text: &str| permits(Scheme::Http, text.parse().unwrap(), false).unwrap_err();
+    let why = |text: &str| check_address(Scheme::Http, text.parse().unwrap(), false).unwrap_err();
     let metadata = why("169.254.169.254");
     assert!(metadata.contains("link-local") && metadata.contains("allow-private = true"), "{metadata}");
-    assert!(why("8.8.8.8").ends_with("write https"));
+    assert!(why("8.8.8.8").ends_with("use https"));
     assert!(!why("224.0.0.1").contains("allow-private"));
 }
 
-/// What a text is read as, shown; whether it may be called.
+/// Parses and checks an address; returns it as shown text.
 fn read(text: &str) -> Result<String, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     url.check(false)?;
@@ -137,34 +137,34 @@ fn odd_addresses_are_refused() {
         ("http://[::ffff:10.0.0.1]/", "an IPv4 address in IPv6"),
         ("http://[::ffff:127.0.0.1]/", "an IPv4 address in IPv6"),
         ("https://[64:ff9b::a00:1]/", "NAT64"),
-        ("https://[fe80::1%25eth0]/", "no webhook's address"),
+        ("https://[fe80::1%25eth0]/", "invalid address of a webhook"),
         ("https://10.0.0.1/", "private"),
         ("http://169.254.169.254/latest/meta-data/", "link-local"),
         ("https://0.0.0.0/", "unspecified"),
-        ("http://example.com/", "in the clear"),
-        ("http://8.8.8.8/", "in the clear"),
-        ("http://notlocalhost/", "in the clear"),
+        ("http://example.com/", "unencrypted"),
+        ("http://8.8.8.8/", "not encrypted"),
+        ("http://notlocalhost/", "unencrypted"),
         ("https://user:pa55@example.com/", "a user or a password"),
         ("https://user@example.com/", "a user or a password"),
         ("https://example.com\\@evil.com/", "write / instead"),
         ("https://example.com/#part", "leave out the #"),
-        ("https://example.com:0/", "its port"),
-        ("https://example.com:99999/", "its port"),
-        ("https://example.com:/", "its port"),
-        ("https://[2606:4700::1]:0/", "its port"),
+        ("https://example.com:0/", "the port is invalid"),
+        ("https://example.com:99999/", "the port is invalid"),
+        ("https://example.com:/", "the port is invalid"),
+        ("https://[2606:4700::1]:0/", "the port is invalid"),
         ("https://bücher.example/", "xn--"),
         ("https://exa mple.com/", "ASCII"),
         ("https://example.com/\r\nx: y", "ASCII"),
         ("https://-example.com/", "write a name"),
         ("https://a..b/", "write a name"),
-        ("https:///path", "no webhook's address"),
+        ("https:///path", "invalid address of a webhook"),
         ("ftp://example.com/", "write https://"),
-        ("file:///etc/passwd", "no webhook's address"),
-        ("unix:/run/x.sock", "no webhook's address"),
-        ("example.com/hook", "no webhook's address"),
+        ("file:///etc/passwd", "invalid address of a webhook"),
+        ("unix:/run/x.sock", "invalid address of a webhook"),
+        ("example.com/hook", "invalid address of a webhook"),
         ("example.com", "write https://"),
         ("/hook", "write https://"),
-        ("", "no webhook's address"),
+        ("", "invalid address of a webhook"),
         (&format!("https://example.com/{}", "x".repeat(2048)), "at most 2048"),
     ] {
         let why = read(text).expect_err(text);

@@ -1,4 +1,4 @@
-//! What `[channels.NAME]` may say.
+//! Valid and invalid tables `[channels.NAME]`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ fn the_events_are_a_channel_and_lead_nowhere_else() {
     let all = described("[channels.gateway]\nevents = true\ntimeout = '7s'").unwrap();
     assert_eq!(all[0].target, Target::Events(Listeners { timeout: Duration::from_secs(7) }));
     for (text, why) in [
-        ("[channels.x]\nevents = false", "leads somewhere"),
-        ("[channels.x]\nevents = true\ncommand = ['x']", "one of the two"),
+        ("[channels.x]\nevents = false", "cannot be false"),
+        ("[channels.x]\nevents = true\ncommand = ['x']", "cannot have events together"),
         ("[channels.x]\nevents = true\nsecret = 'x'", "unknown setting \"channels.x.secret\""),
     ] {
         let error = described(text).unwrap_err().to_string();
@@ -81,23 +81,31 @@ fn a_mistake_is_told_with_its_file_its_line_and_its_key() {
     let url = "webhook = 'https://example.com/'";
     for (text, place, expected) in [
         ("ops = 3", "channels.ops (from /c/config.toml:2)", "must be a table, [channels.ops]"),
-        ("[channels.'a b']\nwebhook = 1", "channels.a b (from /c/config.toml:2)", "no channel's name"),
-        ("[channels.ops]", "channels.ops.webhook (from /c/config.toml:2)", "it is missing: write webhook"),
-        ("[channels.ops]\nwebhok = 'x'", "channels.ops.webhook (from /c/config.toml:2)", "it is missing"),
+        ("[channels.'a b']\nwebhook = 1", "channels.a b (from /c/config.toml:2)", "invalid channel name"),
+        (
+            "[channels.ops]",
+            "channels.ops.webhook (from /c/config.toml:2)",
+            "the channel has no receiver: write webhook",
+        ),
+        (
+            "[channels.ops]\nwebhok = 'x'",
+            "channels.ops.webhook (from /c/config.toml:2)",
+            "the channel has no receiver",
+        ),
         ("[channels.ops]\nwebhook = 3", "channels.ops.webhook (from /c/config.toml:3)", "must be a text"),
         (
             "[channels.ops]\nwebhook = ''",
             "channels.ops.webhook (from /c/config.toml:3)",
-            "no webhook's address",
+            "invalid address of a webhook",
         ),
         (
             "[channels.ops]\nwebhook = 'https://10.0.0.1/'",
             "webhook (from /c/config.toml:3)",
             "allow-private = true",
         ),
-        ("[channels.ops]\nwebhook = 'http://example.com/'", "webhook (from /c/config.toml:3)", "write https"),
+        ("[channels.ops]\nwebhook = 'http://example.com/'", "webhook (from /c/config.toml:3)", "use https"),
         ("[channels.ops]\nwebhook = 'https://me:pa55@h/'", "webhook (from /c/config.toml:3)", "a password"),
-        ("[channels.ops]\nURL\ncommand = ['x']", "command (from /c/config.toml:4)", "one of the two"),
+        ("[channels.ops]\nURL\ncommand = ['x']", "command (from /c/config.toml:4)", "cannot have both"),
         (
             "[channels.ops]\nURL\ncwd = '/'",
             "/c/config.toml:4",
@@ -117,20 +125,20 @@ fn a_mistake_is_told_with_its_file_its_line_and_its_key() {
         (
             "[channels.ops]\nURL\nsecret = 'x'\nsecret-file = '/y'",
             "secret-file (from /c/config.toml:5)",
-            "one of",
+            "cannot have both",
         ),
         (
             "[channels.ops]\nURL\nsecret-file = '~/y'",
             "secret-file (from /c/config.toml:4)",
             "use an absolute",
         ),
-        ("[channels.ops]\nURL\ntimeout = '0'", "timeout (from /c/config.toml:4)", "at most 5m"),
-        ("[channels.ops]\nURL\ntimeout = 'off'", "timeout (from /c/config.toml:4)", "at most 5m"),
-        ("[channels.ops]\nURL\ntimeout = '6m'", "timeout (from /c/config.toml:4)", "at most 5m"),
+        ("[channels.ops]\nURL\ntimeout = '0'", "timeout (from /c/config.toml:4)", "the maximum is 5m"),
+        ("[channels.ops]\nURL\ntimeout = 'off'", "timeout (from /c/config.toml:4)", "the maximum is 5m"),
+        ("[channels.ops]\nURL\ntimeout = '6m'", "timeout (from /c/config.toml:4)", "the maximum is 5m"),
         ("[channels.ops]\nURL\ntimeout = 'soon'", "timeout (from /c/config.toml:4)", "not a duration"),
         ("[channels.ops]\ncommand = 'ls -l'", "command (from /c/config.toml:3)", "must be an array"),
-        ("[channels.ops]\ncommand = []", "command (from /c/config.toml:3)", "is no program"),
-        ("[channels.ops]\ncommand = ['bin/x']", "command (from /c/config.toml:3)", "its absolute path"),
+        ("[channels.ops]\ncommand = []", "command (from /c/config.toml:3)", "is not a program"),
+        ("[channels.ops]\ncommand = ['bin/x']", "command (from /c/config.toml:3)", "absolute path"),
         ("[channels.ops]\ncommand = ['x', 3]", "command (from /c/config.toml:3)", "must be a text"),
         ("[channels.ops]\ncommand = ['x', \"a\\u0000b\"]", "command (from /c/config.toml:3)", "NUL"),
         (

@@ -1,4 +1,4 @@
-//! What the crate promises, from outside.
+//! Tests of the crate's public interface.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod addresses;
@@ -13,10 +13,10 @@ use receiver::Receiver;
 use serde_json::json;
 use std::future::Future;
 use std::time::Duration;
-use tenure_notify::{Authorities, Delivered, Message, System, Url, Webhook, Webhooks};
+use tenure_notify::{Authorities, Delivery, Message, SystemResolver, Url, Webhook, WebhookClient};
 
-/// How long anything here may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of every test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time of every attempt.
 const NOW_MS: u64 = 1_614_265_330_500;
@@ -36,33 +36,33 @@ fn webhook(url: &str) -> Webhook {
     Webhook { url, secret: None, timeout: Duration::from_secs(20), allow_private: false }
 }
 
-async fn deliver(webhook: &Webhook) -> Delivered {
-    let webhooks = Webhooks::new(System, Authorities::Only(Vec::new()));
+async fn deliver(webhook: &Webhook) -> Delivery {
+    let webhooks = WebhookClient::new(SystemResolver, Authorities::Only(Vec::new()));
     webhooks.deliver(webhook, &notice(), NOW_MS).await
 }
 
-/// Does this to its end, which must come.
+/// Runs a future to its end, within the time limit.
 #[track_caller]
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let limited = async { tokio::time::timeout(PATIENCE, work).await };
+    let limited = async { tokio::time::timeout(TEST_TIMEOUT, work).await };
     let done = runtime.block_on(limited).expect("it has an end");
     runtime.shutdown_background();
     done
 }
 
 #[track_caller]
-fn again(delivered: Delivered) -> (String, Option<Duration>) {
+fn again(delivered: Delivery) -> (String, Option<Duration>) {
     match delivered {
-        Delivered::TryAgain { why, after } => (why, after),
+        Delivery::TryAgain { why, after } => (why, after),
         other => panic!("it is to be tried again, but it is {other:?}"),
     }
 }
 
 #[track_caller]
-fn given_up(delivered: Delivered) -> String {
+fn given_up(delivered: Delivery) -> String {
     match delivered {
-        Delivered::GivenUp { why } => why,
+        Delivery::GivenUp { why } => why,
         other => panic!("it is to be given up, but it is {other:?}"),
     }
 }

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_notify::{Authorities, Delivered, Lookup, Resolve, Webhook, Webhooks};
+use tenure_notify::{Authorities, Delivery, Lookup, Resolve, Webhook, WebhookClient};
 
-/// Gives one answer after the other, and counts.
+/// A resolver that gives one answer after the other, and counts.
 #[derive(Clone, Default)]
 struct Says {
     answers: Arc<Mutex<VecDeque<Vec<IpAddr>>>>,
@@ -34,15 +34,15 @@ impl Resolve for Says {
     }
 }
 
-/// What becomes of a call to this name, and how many connected.
-fn delivered(names: &Says, allow_private: bool) -> (Delivered, usize) {
+/// Calls this name, and returns the result and the number of connections.
+fn delivered(names: &Says, allow_private: bool) -> (Delivery, usize) {
     run(async {
         let mut receiver = Receiver::that(Does::Answers(204, Vec::new(), "")).await;
         let url = format!("http://hook.localhost:{}/", receiver.port);
         let webhook = Webhook { allow_private, ..webhook(&url) };
-        let webhooks = Webhooks::new(names.clone(), Authorities::Only(Vec::new()));
+        let webhooks = WebhookClient::new(names.clone(), Authorities::Only(Vec::new()));
         let delivered = webhooks.deliver(&webhook, &notice(), NOW_MS).await;
-        if delivered == Delivered::Accepted {
+        if delivered == Delivery::Accepted {
             let host = receiver.call().headers["host"].clone();
             assert_eq!(host, format!("hook.localhost:{}", receiver.port));
         }
@@ -53,7 +53,7 @@ fn delivered(names: &Says, allow_private: bool) -> (Delivered, usize) {
 #[test]
 fn the_address_that_was_checked_is_the_one_that_is_called() {
     let names = Says::these(&[&["127.0.0.1"], &["10.0.0.1"]]);
-    assert_eq!(delivered(&names, false), (Delivered::Accepted, 1));
+    assert_eq!(delivered(&names, false), (Delivery::Accepted, 1));
     assert_eq!(names.asked.load(Ordering::Relaxed), 1);
 }
 
@@ -63,7 +63,7 @@ fn one_address_that_is_refused_condemns_them_all() {
         for answer in [["127.0.0.1", bad], [bad, "127.0.0.1"]] {
             let (delivered, connections) = delivered(&Says::these(&[&answer]), false);
             let why = given_up(delivered);
-            assert!(why.contains("is not called") && why.contains(bad), "{why}");
+            assert!(why.contains("cannot be called") && why.contains(bad), "{why}");
             assert_eq!(connections, 0);
         }
     }
@@ -72,23 +72,23 @@ fn one_address_that_is_refused_condemns_them_all() {
 #[test]
 fn private_addresses_can_be_allowed_but_not_http_to_the_internet() {
     let (delivered_to_both, connections) = delivered(&Says::these(&[&["127.0.0.1", "10.0.0.1"]]), true);
-    assert_eq!((delivered_to_both, connections), (Delivered::Accepted, 1));
+    assert_eq!((delivered_to_both, connections), (Delivery::Accepted, 1));
     let (refused, connections) = delivered(&Says::these(&[&["127.0.0.1", "8.8.8.8"]]), true);
-    assert!(given_up(refused).contains("http is in the clear"));
+    assert!(given_up(refused).contains("http is not encrypted"));
     assert_eq!(connections, 0);
 }
 
 #[test]
 fn the_next_address_is_tried_where_nobody_answers() {
-    assert_eq!(delivered(&Says::these(&[&["::1", "127.0.0.1"]]), false), (Delivered::Accepted, 1));
+    assert_eq!(delivered(&Says::these(&[&["::1", "127.0.0.1"]]), false), (Delivery::Accepted, 1));
 }
 
 #[test]
 fn a_name_without_an_address_is_tried_again() {
     let (why, _) = again(delivered(&Says::these(&[&[]]), false).0);
-    assert!(why.ends_with("its name has no address"), "{why}");
+    assert!(why.ends_with("the name has no address"), "{why}");
     let (why, _) = again(delivered(&Says::these(&[]), false).0);
-    assert!(why.ends_with("looking up its name failed: no such name"), "{why}");
+    assert!(why.ends_with("resolving its name failed: no such name"), "{why}");
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn a_name_that_is_looked_up_for_ever_is_a_timeout() {
         }
     }
     let webhook = Webhook { timeout: Duration::from_millis(50), ..webhook("https://example.com/") };
-    let webhooks = Webhooks::new(Never, Authorities::System);
+    let webhooks = WebhookClient::new(Never, Authorities::System);
     let (why, _) = again(run(webhooks.deliver(&webhook, &notice(), NOW_MS)));
-    assert!(why.ends_with("50ms were over while looking up its name"), "{why}");
+    assert!(why.ends_with("timed out after 50ms while resolving its name"), "{why}");
 }
 
 #[test]
@@ -110,6 +110,6 @@ fn localhost_is_this_machine_by_the_systems_names_as_well() {
     run(async {
         let receiver = Receiver::that(Does::Answers(204, Vec::new(), "")).await;
         let webhook = webhook(&format!("http://localhost:{}/", receiver.port));
-        assert_eq!(crate::deliver(&webhook).await, Delivered::Accepted);
+        assert_eq!(crate::deliver(&webhook).await, Delivery::Accepted);
     });
 }

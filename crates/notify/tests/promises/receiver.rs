@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
-/// What a receiver does with a call.
+/// Behaviour of a receiver.
 #[derive(Clone)]
 pub(crate) enum Does {
     /// Answers, in full, with this status and headers.
@@ -29,14 +29,14 @@ pub(crate) enum Does {
     Ignores,
 }
 
-/// What a receiver tells its test.
+/// Messages from a receiver to its test.
 #[derive(Clone)]
 struct Tell {
     calls: mpsc::UnboundedSender<Call>,
     sent: mpsc::UnboundedSender<usize>,
 }
 
-/// A call as it came.
+/// A received call.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) path: String,
@@ -86,17 +86,17 @@ impl Receiver {
         format!("http://127.0.0.1:{}/hook?a=b", self.port)
     }
 
-    /// The call that came.
+    /// Returns the received call.
     pub(crate) fn call(&mut self) -> Call {
         self.calls.try_recv().expect("somebody called")
     }
 
-    /// How much was sent over and over before the caller was gone.
+    /// Returns the number of bytes that were sent repeatedly before the caller disconnected.
     pub(crate) async fn sent(&mut self) -> usize {
         self.sent.recv().await.expect("something was repeated")
     }
 
-    /// How many connected.
+    /// Returns the number of connections.
     pub(crate) fn connections(&mut self) -> usize {
         std::iter::from_fn(|| self.connections.try_recv().ok()).count()
     }

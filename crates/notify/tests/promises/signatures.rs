@@ -5,7 +5,7 @@ use crate::{Receiver, again, deliver, run, webhook};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
-use tenure_notify::{Delivered, Secret, Signer, Webhook};
+use tenure_notify::{Delivery, Secret, Signer, Webhook};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -44,7 +44,7 @@ fn what_arrives_can_be_verified_with_the_secret() {
         run(async {
             let mut receiver = Receiver::that(Does::Answers(200, Vec::new(), "")).await;
             let webhook = Webhook { secret: Some(secret), ..webhook(&receiver.url()) };
-            assert_eq!(deliver(&webhook).await, Delivered::Accepted);
+            assert_eq!(deliver(&webhook).await, Delivery::Accepted);
             let call = receiver.call();
             let header = |name: &str| call.headers[name].as_bytes().to_vec();
             let dot = || b".".to_vec();
@@ -68,7 +68,7 @@ fn a_new_secret_in_the_file_holds_at_the_next_call() {
                 let secret = Some(Secret::File(file.path().to_owned()));
                 assert_eq!(
                     deliver(&Webhook { secret, ..webhook(&receiver.url()) }).await,
-                    Delivered::Accepted
+                    Delivery::Accepted
                 );
                 receiver.call().headers["webhook-signature"].clone()
             })
@@ -83,8 +83,8 @@ fn without_its_secret_nothing_is_sent() {
     let short = dir.path().join("short");
     std::fs::write(&short, "hunter2").unwrap();
     for (path, expected) in [
-        (dir.path().join("missing"), "missing cannot be read"),
-        (dir.path().to_owned(), "no regular file"),
+        (dir.path().join("missing"), "missing: "),
+        (dir.path().to_owned(), "not a regular file"),
         (short, "the secret has 7 bytes"),
     ] {
         run(async {

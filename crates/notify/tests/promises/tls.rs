@@ -1,11 +1,11 @@
-//! Over TLS the receiver shows that it is the one that was named.
+//! Verification of the receiver's certificate.
 
 use crate::receiver::Does;
 use crate::{NOW_MS, Receiver, again, notice, run, webhook};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_notify::{Authorities, Delivered, Lookup, Resolve, Webhook, Webhooks};
+use tenure_notify::{Authorities, Delivery, Lookup, Resolve, Webhook, WebhookClient};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -17,7 +17,7 @@ const AUTHORITY: &[u8] = include_bytes!("../../fixtures/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("../../fixtures/receiver.pem");
 const KEY: &[u8] = include_bytes!("../../fixtures/receiver-key.pem");
 
-/// Every name is this machine.
+/// A resolver for which every name is this machine.
 struct Here;
 
 impl Resolve for Here {
@@ -38,24 +38,24 @@ fn authorities() -> Authorities {
     Authorities::Only(vec![CertificateDer::from_pem_slice(AUTHORITY).unwrap()])
 }
 
-/// What becomes of a call to a receiver that was named so.
-async fn delivered(name: &str, authorities: Authorities) -> Delivered {
+/// Calls a receiver by this name, and returns the result.
+async fn delivered(name: &str, authorities: Authorities) -> Delivery {
     let receiver = Receiver::over(Does::Answers(200, Vec::new(), "thanks"), Some(acceptor())).await;
     let webhook = webhook(&format!("https://{name}:{}/hook", receiver.port));
-    Webhooks::new(Here, authorities).deliver(&webhook, &notice(), NOW_MS).await
+    WebhookClient::new(Here, authorities).deliver(&webhook, &notice(), NOW_MS).await
 }
 
 #[test]
 fn a_receiver_with_its_certificate_is_called() {
-    assert_eq!(run(delivered("receiver.test", authorities())), Delivered::Accepted);
+    assert_eq!(run(delivered("receiver.test", authorities())), Delivery::Accepted);
 }
 
 #[test]
 fn a_receiver_with_the_certificate_of_another_is_not() {
     let (why, _) = again(run(delivered("other.test", authorities())));
-    assert!(why.contains("agreeing on TLS failed") && why.contains("certificate"), "{why}");
+    assert!(why.contains("negotiating TLS failed") && why.contains("certificate"), "{why}");
     let (why, _) = again(run(delivered("127.0.0.1", authorities())));
-    assert!(why.contains("agreeing on TLS failed"), "{why}");
+    assert!(why.contains("negotiating TLS failed"), "{why}");
 }
 
 #[test]
@@ -67,14 +67,14 @@ fn without_authorities_nobody_is_believed() {
 #[test]
 fn whoever_does_not_speak_tls_is_tried_again() {
     run(async {
-        let webhooks = Webhooks::new(Here, authorities());
+        let webhooks = WebhookClient::new(Here, authorities());
         let clear = Receiver::that(Does::Answers(200, Vec::new(), "")).await;
         let url = |port: u16| format!("https://receiver.test:{port}/");
         let (why, _) = again(webhooks.deliver(&webhook(&url(clear.port)), &notice(), NOW_MS).await);
-        assert!(why.contains("agreeing on TLS failed"), "{why}");
+        assert!(why.contains("negotiating TLS failed"), "{why}");
         let silent = Receiver::that(Does::Ignores).await;
         let hurried = Webhook { timeout: Duration::from_secs(4), ..webhook(&url(silent.port)) };
         let (why, _) = again(webhooks.deliver(&hurried, &notice(), NOW_MS).await);
-        assert!(why.contains("were over while agreeing on TLS"), "{why}");
+        assert!(why.contains("while negotiating TLS"), "{why}");
     });
 }

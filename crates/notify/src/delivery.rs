@@ -1,48 +1,48 @@
-//! What became of an attempt. Every text in it can be shown as it is.
+//! Result of a delivery attempt. Its texts are cleaned and can be shown as they are.
 
 use std::time::Duration;
 use tenure_core::redact;
 
-/// How many characters a reason may have.
+/// Maximum number of characters of an error.
 pub const WHY_CHARS: usize = 400;
 
-/// What became of an attempt to tell something.
+/// Result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Delivered {
-    /// The channel has it.
+pub enum Delivery {
+    /// The channel accepted the notice.
     Accepted,
-    /// It may go well another time. The channel may have it all the same: the key tells it that it knows it already.
+    /// Failed, but a retry may succeed. The channel may have received the notice anyway, and recognizes the retry by the key.
     TryAgain {
-        /// What went wrong.
+        /// The error.
         why: String,
-        /// How long the channel wants to be left alone first.
+        /// The pause that the channel requests before the retry.
         after: Option<Duration>,
     },
-    /// It would go wrong every time.
+    /// Failed permanently.
     GivenUp {
-        /// What is wrong, and what to do.
+        /// The error, and what to do.
         why: String,
     },
 }
 
-impl Delivered {
-    /// It may go well another time.
+impl Delivery {
+    /// Returns a failure that is retried.
     pub fn try_again(why: impl AsRef<str>) -> Self {
         Self::TryAgain { why: shown(why.as_ref()), after: None }
     }
 
-    /// It would go wrong every time.
+    /// Returns a permanent failure.
     pub fn given_up(why: impl AsRef<str>) -> Self {
         Self::GivenUp { why: shown(why.as_ref()) }
     }
 }
 
-/// A text of others on one line: without what is not seen or turns the line around, without secrets, and not too long.
+/// Returns a foreign text as one line, without invisible characters and secrets, and cut to length.
 pub(crate) fn shown(text: &str) -> String {
-    // What is cut off later is not worth a look for secrets; one that is cut in two must not show its half.
+    // Reads more than is shown, so that a secret at the cut is found as a whole.
     let begin: String =
-        text.chars().take(WHY_CHARS * 8).map(|c| if is_unseen(c) { ' ' } else { c }).collect();
+        text.chars().take(WHY_CHARS * 8).map(|c| if is_invisible(c) { ' ' } else { c }).collect();
     let words: Vec<_> = begin.split_whitespace().collect();
     let line = redact::text(&words.join(" "));
     if line.chars().count() <= WHY_CHARS {
@@ -51,8 +51,8 @@ pub(crate) fn shown(text: &str) -> String {
     line.chars().take(WHY_CHARS - 1).chain(['…']).collect()
 }
 
-/// Control characters, and those that have no width or turn the line around.
-fn is_unseen(c: char) -> bool {
+/// Returns true for control characters, and characters without width or that reverse the line.
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_one_line_without_what_is_not_seen() {
+    fn a_reason_is_one_line_without_invisible_characters() {
         let why = shown("bad\u{1b}[31m \r\n  thing\u{202e}\u{200b}\0 here\u{2028}end ");
         assert_eq!(why, "bad [31m thing here end");
     }
