@@ -29,7 +29,7 @@ pub struct Directories {
     pub codex: Option<PathBuf>,
 }
 
-/// One configuration file.
+/// A configuration file of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFile {
     /// The file.
@@ -98,12 +98,12 @@ impl App {
         APPS.iter().find(|app| app.name == name)
     }
 
-    /// The file of the user.
+    /// Returns the user's file.
     pub fn user_file(&self, directories: &Directories) -> ConfigFile {
         self.file((self.user)(directories))
     }
 
-    /// The file of the project in a directory.
+    /// Returns the file of the project in a directory.
     pub fn project_file(&self, directory: &Path) -> ConfigFile {
         self.file(directory.join(self.project))
     }

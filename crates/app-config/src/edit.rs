@@ -5,7 +5,7 @@ use crate::{BadFile, Span, Syntax, TablePath, json, line_of, toml};
 
 /// The arguments of a server that had none in the file. The missing spaces tell it from a server that had an empty array:
 /// `unwrap` takes the whole key away.
-const ONLY: (&str, &str) = ("[\"guard\",\"--\",", "]");
+const GUARD_ARGUMENTS: (&str, &str) = ("[\"guard\",\"--\",", "]");
 
 /// A text after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn wrap(text: &str, syntax: Syntax, tables: &[TablePath], tenure: &str) -> R
         let guard = match &server.args {
             None => Edit {
                 at: server.command.end..server.command.end,
-                text: format!("{}{}{literal}{}", server.separator, ONLY.0, ONLY.1),
+                text: format!("{}{}{literal}{}", server.separator, GUARD_ARGUMENTS.0, GUARD_ARGUMENTS.1),
             },
             Some(Array { span, items }) => {
                 let (at, rest) = items.first().map_or((span.start + 1, ""), |first| (first.span.start, ", "));
@@ -53,13 +53,13 @@ pub fn wrap(text: &str, syntax: Syntax, tables: &[TablePath], tenure: &str) -> R
     })
 }
 
-/// Takes `tenure guard --` away again.
+/// Removes `tenure guard --`.
 pub fn unwrap(text: &str, syntax: Syntax, tables: &[TablePath]) -> Result<Changed, BadFile> {
     change(text, &servers(text, syntax, tables)?, |server| {
         let (Some(at), Some(args)) = (server.guarded(), &server.args) else { return Ok(Vec::new()) };
         let literal = &text[args.items[at].span.clone()];
         let program = Edit { at: server.command.clone(), text: literal.to_owned() };
-        let added = format!("{}{}{literal}{}", server.separator, ONLY.0, ONLY.1);
+        let added = format!("{}{}{literal}{}", server.separator, GUARD_ARGUMENTS.0, GUARD_ARGUMENTS.1);
         let removed = if text[server.command.end..].starts_with(&added) {
             server.command.end..server.command.end + added.len()
         } else {

@@ -1,5 +1,5 @@
 //! Configuration files of agents and editors. [`wrap`] puts `tenure guard --` before the command of each stdio server that a
-//! file names, and [`unwrap`] takes it away again. Both edit the text in place: comments, order and formatting stay, and
+//! file names, and [`unwrap`] removes it. Both edit the text in place: comments, order and formatting stay, and
 //! `unwrap` gives back the bytes that `wrap` was given. Nothing here reads or writes a file.
 #![forbid(unsafe_code)]
 

@@ -25,7 +25,7 @@ pub(crate) struct Array {
     pub(crate) items: Vec<Item>,
 }
 
-/// One argument.
+/// An argument.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) span: Span,
@@ -34,13 +34,13 @@ pub(crate) struct Item {
 }
 
 impl Server {
-    /// Whether the program is Tenure itself, which needs no guard.
+    /// Returns true if the program is Tenure itself, which needs no guard.
     pub(crate) fn is_tenure(&self) -> bool {
         let file = self.program.rsplit(['/', '\\']).next().unwrap_or_default();
         file.strip_suffix(".exe").unwrap_or(file) == "tenure"
     }
 
-    /// The position of the guarded program among the arguments; `None` if the server is not guarded.
+    /// Returns the position of the guarded program among the arguments; `None` if the server is not guarded.
     pub(crate) fn guarded(&self) -> Option<usize> {
         let items = &self.args.as_ref().filter(|_| self.is_tenure())?.items;
         let is = |item: &Item, word: &str| item.text.as_deref() == Some(word);
