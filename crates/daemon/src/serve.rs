@@ -165,7 +165,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Runs of silent keepers are reconciled while the daemon serves.
     let _ = tokio::time::timeout(RECONCILE_WAIT, settling).await;
     let listeners = http::open(&daemon).map_err(failed("the API's socket"))?;
-    daemon.go_on_cancelling().await;
+    daemon.resume_cancels().await;
     daemon.agents.resume_sessions().await;
     daemon.agents.reconnect_adapters().await;
     tokio::spawn(watch_adapters(Arc::clone(&daemon.agents)));

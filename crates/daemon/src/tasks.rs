@@ -1,18 +1,18 @@
-//! Tasks: `tasks` does what is asked of them. Every face comes here: HTTP, MCP and, over HTTP, the command line. What a
-//! task is and how it ends is the registry's, in the transaction of what it tracks; telling it is `notifier`'s.
+//! The `tasks` tool: lists and manages background tasks. All interfaces call it: HTTP, MCP and, over HTTP, the command line.
+//! The registry creates and ends tasks, in the transaction of the run or turn that they track; `notifier` delivers the notices.
 //!
 //! # One task's walk
 //!
-//! A task is made in the transaction that makes what it tracks: a run in the background, a command of exec when it goes to the background, a
-//! turn when it begins or waits. `core` decides its steps, its words and its receiver; the store applies that inside the transaction
-//! that records the ending, and puts the notice into the outbox there. The notifier holds a due notice for a second, lets owners and
-//! callers who wait see the end first, and hands it to a webhook or runs the channel's command as a run. A notice that no channel
-//! accepts waits for the owner's next turn, which the registry begins with it.
+//! The registry creates a task together with the run or turn that it tracks: a background run, a command of exec when it goes to
+//! the background, a turn when it begins or is queued. `core` decides the task's steps, texts and receiver; the store applies that
+//! inside the transaction that records the ending, and puts the notice into the outbox there. The notifier holds a due notice for
+//! a second, lets waiting owners and callers see the end first, and then calls a webhook or runs the channel's command as a run. A
+//! notice that no channel accepts is queued for the owner's next turn, and the registry delivers it with that turn.
 
 mod call;
-mod ending;
-mod looking;
+mod cancel;
 mod progress;
+mod query;
 
 use crate::daemon::Daemon;
 use call::{Lookup, TasksCall};
@@ -25,11 +25,11 @@ use tenure_store::Tracked;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 
-/// How many tasks are looked at together by an audit or a sweep.
+/// Number of tasks per page of an audit or a sweep.
 const BATCH: usize = 1_000;
 
 impl Daemon {
-    /// Does what is asked of tasks.
+    /// Executes a request of the `tasks` tool.
     pub(crate) async fn tasks(
         self: &Arc<Self>,
         request: TasksRequest,
@@ -41,10 +41,10 @@ impl Daemon {
             TasksCall::Show(lookup) => self.show_task(&lookup, &asker).await,
             TasksCall::Notify { lookup, policy } => self.set_policy(&lookup, policy, &asker).await,
             TasksCall::Cancel(lookup) => {
-                // Whoever stops waiting has it cancelled all the same.
+                // A task of its own, so that the cancel is completed even if the client disconnects.
                 let (daemon, who) = (Arc::clone(self), who.clone());
-                let doing = tokio::spawn(async move { daemon.cancel_task(&lookup, &asker, &who).await });
-                doing.await.map_err(Refusal::internal)?
+                let cancelling = tokio::spawn(async move { daemon.cancel_task(&lookup, &asker, &who).await });
+                cancelling.await.map_err(Refusal::internal)?
             }
             TasksCall::Retry(lookup) => self.retry_task(&lookup, &asker).await,
             TasksCall::Acknowledge(lookup) => self.acknowledge(&lookup, &asker).await,
@@ -54,46 +54,46 @@ impl Daemon {
         }
     }
 
-    /// Has something else of a task told from now on.
+    /// Changes which notices of a task are delivered.
     async fn set_policy(
         &self,
         lookup: &Lookup,
         policy: NotifyPolicy,
         asker: &Asker,
     ) -> Result<TasksReply, Refusal> {
-        let task = self.told_task(lookup, asker).await?;
+        let task = self.find_to_notify(lookup, asker).await?;
         let row = self.supervisor.registry.set_policy(task.id.clone(), policy, clock::unix_ms()).await?;
         self.supervisor.events.notify_followers();
         row.map(shown).ok_or_else(|| no_such_task(task.id.as_str()))
     }
 
-    /// Has the owner told again what nobody took.
+    /// Retries the notices of a task that no channel accepted.
     async fn retry_task(&self, lookup: &Lookup, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.told_task(lookup, asker).await?;
+        let task = self.find_to_notify(lookup, asker).await?;
         if self.supervisor.registry.retry_notices(task.id.clone(), clock::unix_ms()).await? == 0 {
             return Err(Refusal::wrong_state(format!(
-                "task {} has no notice to try again: its delivery is {}",
+                "task {} has no notice to retry: its delivery is {}",
                 task.id, task.delivery
             )));
         }
         self.supervisor.events.notify_followers();
-        self.task_called(&task.id).await.map(shown)
+        self.task_by_id(&task.id).await.map(shown)
     }
 
-    /// Somebody who listens to events has heard how a task ended.
+    /// Records that the owner knows how a task ended.
     async fn acknowledge(&self, lookup: &Lookup, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.told_task(lookup, asker).await?;
+        let task = self.find_to_notify(lookup, asker).await?;
         if !task.status.is_terminal() {
-            let why = format!("task {} is {}: there is no end to acknowledge yet", task.id, task.status);
+            let why = format!("task {} is {}: only an ended task can be acknowledged", task.id, task.status);
             return Err(Refusal::wrong_state(why));
         }
-        // What was acknowledged before is acknowledged.
+        // A second acknowledgement changes nothing.
         self.supervisor.registry.acknowledge_task(Tracked::Task(task.id.clone()), clock::unix_ms()).await?;
         self.supervisor.events.notify_followers();
-        self.task_called(&task.id).await.map(shown)
+        self.task_by_id(&task.id).await.map(shown)
     }
 
-    /// What is wrong with tasks.
+    /// Lists inconsistencies of tasks.
     async fn audit(&self, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "audit")?;
         let audited = self.supervisor.registry.audit_tasks(clock::unix_ms(), BATCH).await?;
@@ -104,7 +104,7 @@ impl Daemon {
         Ok(TasksReply { findings: Some(findings.collect()), ..TasksReply::default() })
     }
 
-    /// Does what is due, or says what that is.
+    /// Closes, reconciles and removes tasks that are due, or counts them.
     async fn maintain(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "maintenance")?;
         let sweep = tenure_supervisor::task::sweep(&self.supervisor);
@@ -125,7 +125,7 @@ impl Daemon {
         Ok(TasksReply { maintenance: Some(maintenance), ..TasksReply::default() })
     }
 
-    /// Discards task state, or says what that would be. Runs, sessions and their records are not touched.
+    /// Discards task state, or counts what it would discard. Runs, sessions and their records stay.
     async fn reset_tasks(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "reset")?;
         let reset = if apply {
@@ -145,7 +145,9 @@ impl Daemon {
 
 fn operators_only(asker: &Asker, what: &str) -> Result<(), Refusal> {
     match asker.key() {
-        Some(key) => Err(Refusal::forbidden(format!("{what} is the operator's, not session {key}'s"))),
+        Some(key) => {
+            Err(Refusal::forbidden(format!("session {key} cannot use {what}: only an operator can")))
+        }
         None => Ok(()),
     }
 }
@@ -156,7 +158,7 @@ fn shown(task: TaskRow) -> TasksReply {
 
 fn no_such_task(text: &str) -> Refusal {
     let shown: String = text.chars().take(64).collect();
-    Refusal::no_such_task(format!("there is no task {shown:?}: `tenure tasks list` shows those there are"))
+    Refusal::no_such_task(format!("there is no task {shown:?}: list tasks with `tenure tasks list`"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::receipts::{Gone, Receipts};
 use crate::schema::Hidden;
-use crate::{Progress, Tools, catalog, lean, say};
+use crate::{Progress, Tools, catalog, reply_text, structured};
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, ProgressNotificationParam, ProgressToken,
@@ -54,7 +54,7 @@ pub(crate) async fn exec<T: Tools>(
     match waited_for(work, Some(news), &context).await? {
         Ok(ToolReply { reply, receipt }) => {
             let is_error = reply.status == Status::Failed;
-            Ok(answer(&context, receipt, (say::exec(&reply), is_error), lean::exec(&reply)))
+            Ok(answer(&context, receipt, (reply_text::exec(&reply), is_error), structured::exec(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -80,8 +80,8 @@ pub(crate) async fn process<T: Tools>(
             Ok(answer(
                 &context,
                 receipt,
-                (say::process(action, &reply), is_error),
-                lean::process(action, &reply),
+                (reply_text::process(action, &reply), is_error),
+                structured::process(action, &reply),
             ))
         }
         Err(problem) => Ok(failed(&problem)),
@@ -102,8 +102,8 @@ pub(crate) async fn sessions<T: Tools>(
     match waited_for(tools.sessions(request), None, &context).await? {
         Ok(ToolReply { reply, receipt }) => {
             let is_error = action == sessions::Action::Wait && was_not_answered(&reply);
-            let text = say::sessions(action, key.as_deref().unwrap_or_default(), &reply);
-            Ok(answer(&context, receipt, (text, is_error), lean::sessions(action, &reply)))
+            let text = reply_text::sessions(action, key.as_deref().unwrap_or_default(), &reply);
+            Ok(answer(&context, receipt, (text, is_error), structured::sessions(action, &reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -122,8 +122,8 @@ pub(crate) async fn tasks<T: Tools>(
     let action = request.action;
     match waited_for(tools.tasks(request), None, &context).await? {
         Ok(reply) => {
-            let text = say::tasks(action, &reply, now_ms());
-            Ok(answer(&context, Receipt::default(), (text, false), lean::tasks(&reply)))
+            let text = reply_text::tasks(action, &reply, now_ms());
+            Ok(answer(&context, Receipt::default(), (text, false), structured::tasks(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -232,7 +232,8 @@ impl<'a> News<'a> {
     async fn tell(&mut self, progress: Progress) {
         let Some((_, token)) = &self.from else { return };
         self.told += 1;
-        let message = if progress.line.is_empty() { say::bytes(progress.bytes) } else { progress.line };
+        let message =
+            if progress.line.is_empty() { reply_text::bytes(progress.bytes) } else { progress.line };
         let news = ProgressNotificationParam::new(token.clone(), f64::from(self.told)).with_message(message);
         // A client that cannot be reached is gone, which is noticed elsewhere.
         let _ = self.peer.notify_progress(news).await;
@@ -263,7 +264,7 @@ fn leave_receipt(context: &RequestContext<RoleServer>, receipt: Receipt) {
 
 /// Makes a refusal: the tool's own error, for the model to read.
 fn failed(problem: &Problem) -> CallToolResult {
-    let mut result = CallToolResult::error(vec![ContentBlock::text(say::problem(problem))]);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(reply_text::problem(problem))]);
     let mut meta = MetaObject::default();
     // Not in the structured content, which clients validate against the schema of a reply.
     if let Ok(problem) = serde_json::to_value(problem) {

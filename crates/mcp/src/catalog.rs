@@ -5,7 +5,7 @@
 )]
 
 use crate::schema::Hidden;
-use crate::{Terms, say, schema};
+use crate::{Terms, reply_text, schema};
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig, Tool, ToolAnnotations};
 use std::sync::{Arc, LazyLock};
 use tenure_core::tools::sessions::SessionsRequest;
@@ -30,7 +30,7 @@ pub(crate) const OF_TASKS: Hidden = Hidden {
 const OF_RUNS: Hidden = Hidden { fields: &["sessionKey"], actions: &[] };
 
 fn instructions(Terms { yield_after, ends }: Terms) -> String {
-    let wait = say::duration(u64::try_from(yield_after.as_millis()).unwrap_or(u64::MAX));
+    let wait = reply_text::duration(u64::try_from(yield_after.as_millis()).unwrap_or(u64::MAX));
     let after = if ends { "are ended" } else { "go on" };
     format!(
         "Tenure runs shell commands and holds their whole process trees. `exec` runs a command line and waits for it, \

@@ -23,11 +23,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-mod receipted;
+mod receipt_body;
 mod sessions;
 mod shared;
 
-pub use receipted::Receipted;
+pub use receipt_body::Receipted;
 
 /// Maximum length of a request: a command line and an environment.
 const LONGEST: usize = 4 << 20;

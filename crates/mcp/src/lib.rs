@@ -6,13 +6,13 @@ mod call;
 mod catalog;
 mod handle;
 mod http;
-mod lean;
 mod outflow;
 mod receipts;
-mod say;
+mod reply_text;
 mod schema;
 mod server;
 mod stream;
+mod structured;
 
 pub use handle::Handle;
 pub use http::{Receipted, Service, service};

@@ -16,16 +16,16 @@ const OF_ONE_RUN: [&str; 6] = ["command", "cwd", "pty", "pid", "createdAtMs", "s
 
 /// Converts a reply of `exec`.
 pub(crate) fn exec(reply: &impl Serialize) -> Value {
-    lean(reply, &[])
+    compact(reply, &[])
 }
 
 /// Converts a reply of `process`.
 pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
     match action {
         // The message repeats the runs in words.
-        Action::List => lean(reply, &["message", "sessionKey"]),
+        Action::List => compact(reply, &["message", "sessionKey"]),
         // The tail is part of `output`.
-        Action::Poll | Action::Log => lean(reply, &[&OF_ONE_RUN[..], &["tail"]].concat()),
+        Action::Poll | Action::Log => compact(reply, &[&OF_ONE_RUN[..], &["tail"]].concat()),
         Action::Write
         | Action::SendKeys
         | Action::Submit
@@ -34,7 +34,7 @@ pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
         | Action::Resize
         | Action::Kill
         | Action::Clear
-        | Action::Remove => lean(reply, &OF_ONE_RUN),
+        | Action::Remove => compact(reply, &OF_ONE_RUN),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
 pub(crate) fn sessions(action: sessions::Action, reply: &impl Serialize) -> Value {
     match action {
         // The client that waits for the answer knows its message; `history` has it.
-        sessions::Action::Wait | sessions::Action::Cancel => lean(reply, &["message", "askedBy"]),
+        sessions::Action::Wait | sessions::Action::Cancel => compact(reply, &["message", "askedBy"]),
         sessions::Action::Spawn
         | sessions::Action::List
         | sessions::Action::History
@@ -52,16 +52,16 @@ pub(crate) fn sessions(action: sessions::Action, reply: &impl Serialize) -> Valu
         | sessions::Action::Close
         | sessions::Action::SetMode
         | sessions::Action::SetOption
-        | sessions::Action::Answer => lean(reply, &[]),
+        | sessions::Action::Answer => compact(reply, &[]),
     }
 }
 
 /// Converts a reply of `tasks`.
 pub(crate) fn tasks(reply: &impl Serialize) -> Value {
-    lean(reply, &[])
+    compact(reply, &[])
 }
 
-fn lean(reply: &impl Serialize, echoes: &[&str]) -> Value {
+fn compact(reply: &impl Serialize, echoes: &[&str]) -> Value {
     let mut reply = serde_json::to_value(reply).unwrap_or_default();
     trim(&mut reply, echoes);
     reply
@@ -104,8 +104,9 @@ mod tests {
         let reply = json!({"status": "completed", "runId": "a", "exitCode": 0, "exitSignal": null, "exitReason": "exit",
             "failureKind": null, "durationMs": 4, "output": "", "truncated": false, "nextLine": null,
             "nextOffset": null, "tail": "", "followUp": null, "warnings": []});
-        let lean = json!({"status": "completed", "runId": "a", "exitCode": 0, "durationMs": 4, "output": ""});
-        assert_eq!(exec(&reply), lean);
+        let compact =
+            json!({"status": "completed", "runId": "a", "exitCode": 0, "durationMs": 4, "output": ""});
+        assert_eq!(exec(&reply), compact);
         let failed = json!({"status": "failed", "exitReason": "overall-timeout", "truncated": true, "warnings": ["w"]});
         assert_eq!(exec(&failed), failed);
     }
@@ -118,8 +119,9 @@ mod tests {
     #[test]
     fn whoever_polls_a_run_knows_its_command() {
         let run = json!({"runId": "a", "command": "make", "cwd": "/", "pty": false, "pid": 7, "createdAtMs": 1,
-            "sessionKey": "mcp:1", "tail": "x\n", "waitingForInput": false, "output": "x\n", "message": "It runs."});
-        let polled = json!({"runId": "a", "waitingForInput": false, "output": "x\n", "message": "It runs."});
+            "sessionKey": "mcp:1", "tail": "x\n", "waitingForInput": false, "output": "x\n", "message": "It is running."});
+        let polled =
+            json!({"runId": "a", "waitingForInput": false, "output": "x\n", "message": "It is running."});
         assert_eq!(process(Action::Poll, &run), polled);
         let listed = process(Action::List, &json!({"runs": [run]}));
         assert_eq!(listed["runs"][0]["command"], "make");
@@ -129,8 +131,8 @@ mod tests {
     fn the_json_of_others_stays_as_it_is() {
         let body = json!({"rawInput": {"old": "", "new": null}, "content": []});
         let reply = json!({"entries": [{"number": 1, "turnId": null, "body": body}]});
-        let lean = sessions(sessions::Action::Entries, &reply);
-        assert_eq!(lean, json!({"entries": [{"number": 1, "body": body}]}));
+        let compact = sessions(sessions::Action::Entries, &reply);
+        assert_eq!(compact, json!({"entries": [{"number": 1, "body": body}]}));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub enum MissWhy {
     #[error("the entry that names this program allows other arguments, or another directory")]
     Arguments,
     /// The arguments contain control characters, which no pattern matches.
-    #[error("an argument holds a newline or another control character, which no pattern matches")]
+    #[error("an argument contains a newline or another control character, which no pattern matches")]
     Control,
     /// An entry names it without a pattern of arguments, which is not enough for this program.
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
@@ -81,19 +81,19 @@ pub enum MissWhy {
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
     Reaches(Reaches),
     /// A glob of paths matches the program's path, but not the target of its links.
-    #[error("the entry that matches its path does not match {real:?}, to which that leads")]
+    #[error("the entry that matches its path does not match {real:?}, the file behind its links")]
     Link {
         /// The file behind all links.
         real: PathBuf,
     },
     /// An entry names it, but the call sets unlisted variables.
-    #[error("the call sets {}, which no entry allows unless it is for this very command", names.join(", "))]
+    #[error("the call sets {}, which only an entry for this exact command can allow", names.join(", "))]
     Variables {
         /// The variables' names.
         names: Vec<String>,
     },
     /// An entry allows this very command, but the program's content has changed.
-    #[error("the program has changed since this command was allowed for always")]
+    #[error("the program has changed since the command was allowed permanently")]
     Changed,
 }
 
@@ -121,10 +121,11 @@ impl Allowlist {
     }
 
     fn find(&self, caller: Caller<'_>, call: Call<'_>) -> Result<usize, MissWhy> {
-        let asked = Asked { call, caller, text: joined(call.argv), wants_pattern: wants_pattern(call).err() };
+        let candidate =
+            Candidate { call, caller, text: joined(call.argv), wants_pattern: wants_pattern(call).err() };
         let mut closest = MissWhy::Program;
         for (index, (entry, pattern)) in self.entries.iter().zip(&self.patterns).enumerate() {
-            match allows(entry, pattern, &asked) {
+            match allows(entry, pattern, &candidate) {
                 Ok(()) => return Ok(index),
                 Err(why) => closest = closest.max(why),
             }
@@ -134,7 +135,7 @@ impl Allowlist {
 }
 
 /// A command, prepared for the comparison with every entry.
-struct Asked<'a> {
+struct Candidate<'a> {
     call: Call<'a>,
     caller: Caller<'a>,
     /// The arguments as one text; `None` if no pattern may match them.
@@ -143,26 +144,26 @@ struct Asked<'a> {
     wants_pattern: Option<MissWhy>,
 }
 
-fn allows(entry: &Entry, pattern: &Pattern, asked: &Asked<'_>) -> Result<(), MissWhy> {
-    if !pattern.names(asked.call) {
+fn allows(entry: &Entry, pattern: &Pattern, candidate: &Candidate<'_>) -> Result<(), MissWhy> {
+    if !pattern.names(candidate.call) {
         return Err(MissWhy::Program);
     }
-    if !pattern.follows(asked.call) {
-        return Err(MissWhy::Link { real: asked.call.program.real.clone() });
+    if !pattern.follows(candidate.call) {
+        return Err(MissWhy::Link { real: candidate.call.program.real.clone() });
     }
-    let caller = asked.caller;
+    let caller = candidate.caller;
     if entry.agent.is_some() && entry.agent.as_deref() != caller.agent {
         return Err(MissWhy::Agent);
     }
-    match (pattern, &asked.text, &asked.wants_pattern) {
+    match (pattern, &candidate.text, &candidate.wants_pattern) {
         (Pattern::Exact(exact), _, _) => {
-            if exact.argv != asked.call.argv || exact.cwd != caller.cwd {
+            if exact.argv != candidate.call.argv || exact.cwd != caller.cwd {
                 return Err(MissWhy::Arguments);
             }
             if exact.env != *caller.env {
                 return Err(variables(caller.env));
             }
-            let same = exact.sha256.is_empty() || exact.sha256 == asked.call.hashes();
+            let same = exact.sha256.is_empty() || exact.sha256 == candidate.call.hashes();
             if same { Ok(()) } else { Err(MissWhy::Changed) }
         }
         (Pattern::Glob { .. }, _, _) if !caller.env.is_empty() => Err(variables(caller.env)),

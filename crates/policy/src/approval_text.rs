@@ -1,4 +1,4 @@
-//! `process` of a command that a person is asked about: it has its run's id before there is a run.
+//! Actions of `process` on a command that waits for approval. It has a run id before its run exists.
 
 use crate::Approvals;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a poll waits that does not say.
-const USUAL: Duration = Duration::from_secs(10);
-/// When the next poll is worth it: a person answers.
+/// Default wait of a poll.
+const DEFAULT_WAIT: Duration = Duration::from_secs(10);
+/// Time until the next poll is worthwhile: a person must answer.
 const RETRY_MS: u64 = 10_000;
 
-/// How many are listed.
-const MOST_LISTED: usize = 200;
+/// Maximum number of listed commands.
+const MAX_LISTED: usize = 200;
 
 /// An action of `process` on a command that waits for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +33,19 @@ pub enum PendingAction {
     Other,
 }
 
-/// What is known of an id that is no run's.
+/// State of a command that may wait for approval.
 pub enum Pending {
-    /// Nothing.
+    /// No command has this id.
     Unknown,
-    /// It waits, and this is the answer.
+    /// The reply for a command that waits or was withdrawn.
     Answer(Box<ProcessReply>),
-    /// It was allowed, and runs by now.
+    /// The command was approved, and its run exists.
     Started,
 }
 
 impl Approvals {
-    /// What is asked of a command that a person is asked about.
-    pub async fn about_question(
+    /// Executes an action of `process` on a command that waits for approval.
+    pub async fn process_pending(
         self: &Arc<Self>,
         text: &str,
         action: PendingAction,
@@ -55,8 +55,8 @@ impl Approvals {
         let id = row.approval.id.clone();
         match action {
             PendingAction::Poll { timeout_ms } => {
-                let wait = timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
-                self.poll_question(text, who, Instant::now() + wait).await
+                let wait = timeout_ms.map_or(DEFAULT_WAIT, |ms| Duration::from_millis(ms.min(POLL_MS)));
+                self.poll_pending(text, who, Instant::now() + wait).await
             }
             PendingAction::Withdraw => {
                 may_withdraw(&row, who)?;
@@ -67,33 +67,34 @@ impl Approvals {
                 if self.supervisor.registry.run(id.clone()).await?.is_some() {
                     return Ok(Pending::Started);
                 }
-                let waits_for = if row.state == ApprovalState::Pending { "a person" } else { "its start" };
+                let waits_for =
+                    if row.state == ApprovalState::Pending { "its approval" } else { "its start" };
                 let waits =
-                    || Refusal::wrong_state(format!("{id} waits for {waits_for}: poll waits for that"));
-                Err(settled(&row, starts).unwrap_or_else(waits))
+                    || Refusal::wrong_state(format!("{id} waits for {waits_for}: use poll to wait for it"));
+                Err(final_refusal(&row, starts).unwrap_or_else(waits))
             }
         }
     }
 
-    /// Closes the question; what was allowed is withdrawn if it has not begun.
+    /// Denies the request, or withdraws an approved command that has not started.
     async fn withdraw(self: &Arc<Self>, row: &ApprovalRow, who: &Requester) -> Result<Pending, Refusal> {
         let id = &row.approval.id;
         match self.answer(id.as_str(), ApprovalState::Denied, who).await {
             Ok(_) => {}
             Err(answered) if answered.code == Code::WrongState => {
-                if !self.withdraw_allowed(id) {
+                if !self.withdraw_start(id) {
                     let run = self.supervisor.registry.run(id.clone()).await?;
                     return run.map(|_| Pending::Started).ok_or(answered);
                 }
             }
             Err(refusal) => return Err(refusal),
         }
-        let message = format!("{id} is withdrawn: it will not run.");
+        let message = format!("{id} was withdrawn: it will not run.");
         Ok(Pending::Answer(Box::new(ProcessReply { message, ..ProcessReply::default() })))
     }
 
-    /// Whether something that was allowed may still be started. What another instance starts is in its memory, not in
-    /// ours.
+    /// Returns true if an approved command may still start. Commands that another instance starts are only in the memory of that
+    /// instance.
     fn may_start(&self, row: &ApprovalRow) -> bool {
         let now = clock::unix_ms();
         let is_recent = || now.saturating_sub(row.answered_at_ms.unwrap_or(now)) <= POLL_MS;
@@ -101,8 +102,8 @@ impl Approvals {
             || (row.approval.instance != self.supervisor.instance && is_recent())
     }
 
-    /// Waits until the command runs, or will not.
-    async fn poll_question(
+    /// Waits until the command runs, or will never run.
+    async fn poll_pending(
         self: &Arc<Self>,
         text: &str,
         who: &Requester,
@@ -112,16 +113,16 @@ impl Approvals {
         loop {
             changes.mark_unchanged();
             let Some(row) = self.find_approval(text, who).await? else { return Ok(Pending::Unknown) };
-            // In this order: what is not about to start any more has a run, or will have none.
+            // In this order: a command that is no longer about to start has a run, or will never have one.
             let starts = self.may_start(&row);
             if self.supervisor.registry.run(row.approval.id.clone()).await?.is_some() {
                 return Ok(Pending::Started);
             }
-            if let Some(refusal) = settled(&row, starts) {
+            if let Some(refusal) = final_refusal(&row, starts) {
                 return Err(refusal);
             }
             let until = if row.state == ApprovalState::Pending {
-                // It expires without anybody saying so.
+                // The expiry causes no event.
                 let until_ms = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
                 deadline.min(Instant::now() + Duration::from_millis(until_ms))
             } else {
@@ -134,45 +135,47 @@ impl Approvals {
     }
 }
 
-/// Why it will not run, if it will not. One that was allowed is about to, or was withdrawn or could not be started.
-fn settled(row: &ApprovalRow, starts: bool) -> Option<Refusal> {
+/// Returns the reason why a command will never run, if that is certain.
+fn final_refusal(row: &ApprovalRow, starts: bool) -> Option<Refusal> {
     let id = &row.approval.id;
     match row.state {
         ApprovalState::Pending => None,
-        ApprovalState::Denied => Some(Refusal::denied(format!("{id} was denied: do not run it another way"))),
-        ApprovalState::Expired => {
-            Some(Refusal::denied(format!("nobody answered {id} in time: ask again if it is still needed")))
+        ApprovalState::Denied => {
+            Some(Refusal::denied(format!("{id} was denied: do not try to run it another way")))
         }
+        ApprovalState::Expired => Some(Refusal::denied(format!(
+            "nobody answered the request for {id} in time: exec it again if it is still needed"
+        ))),
         ApprovalState::AllowedOnce | ApprovalState::AllowedAlways => (!starts).then(|| {
             Refusal::wrong_state(format!(
-                "{id} was allowed but withdrawn, or could not be started: exec it again if it is still needed"
+                "{id} was approved, but then withdrawn or not started: exec it again if it is still needed"
             ))
         }),
     }
 }
 
 impl Approvals {
-    /// The commands of this requester that wait for a person, the newest first.
-    pub async fn listed_asked(&self, who: &Requester) -> Result<Vec<Listed>, Refusal> {
+    /// Lists the requester's commands that wait for approval, the newest first.
+    pub async fn list_pending(&self, who: &Requester) -> Result<Vec<Listed>, Refusal> {
         self.expire().await?;
-        let rows = self.supervisor.registry.approvals(true, MOST_LISTED).await?;
+        let rows = self.supervisor.registry.approvals(true, MAX_LISTED).await?;
         Ok(rows.iter().filter(|row| is_visible(row, who)).map(listed).collect())
     }
 }
 
-/// An operator can withdraw everything, whoever else only what is its session's own.
+/// Refuses to withdraw a command of another session, except for operators.
 fn may_withdraw(row: &ApprovalRow, who: &Requester) -> Result<(), Refusal> {
     match who {
         Requester::Operator { .. } => Ok(()),
         _ if row.approval.session.as_deref() == who.only_session() => Ok(()),
         _ => Err(Refusal::forbidden(format!(
-            "{who} did not ask for {}: whoever did can withdraw it",
+            "{who} cannot withdraw {}: only the session that asked for it, or an operator, can",
             row.approval.id
         ))),
     }
 }
 
-/// Whether a requester may know of a question.
+/// Returns true if a requester may see an approval request.
 pub(crate) fn is_visible(row: &ApprovalRow, who: &Requester) -> bool {
     who.only_session().is_none_or(|own| row.approval.session.as_deref() == Some(own))
 }
@@ -180,10 +183,10 @@ pub(crate) fn is_visible(row: &ApprovalRow, who: &Requester) -> bool {
 fn waiting(row: &ApprovalRow) -> ProcessReply {
     let message = match row.state {
         ApprovalState::AllowedOnce | ApprovalState::AllowedAlways => {
-            "It is allowed, and starts when there is a place for it."
+            "It is approved, and starts when a place is free."
         }
         ApprovalState::Pending | ApprovalState::Denied | ApprovalState::Expired => {
-            "A person is asked first, and has not answered yet."
+            "It waits for an approval: nobody has answered yet."
         }
     };
     let message = message.to_owned();

@@ -1,21 +1,21 @@
-//! Commands that a person is asked about: what is recorded of them, who sees it, and how long it waits. The question and
-//! its answer are records; the values of variables that a command is given, and the limits of its caller, are not,
-//! and wait in memory: a question with some cannot be allowed after a restart.
+//! Approval requests: their records, their visibility and their expiry. Request and answer are recorded. The values of a
+//! command's variables and the limits of its caller are not: they stay in memory, and a request that has some cannot be
+//! approved after a restart.
 
-mod answering;
-mod asking;
+mod answer;
 mod permission;
-mod starting;
+mod request;
+mod start;
 
-pub use asking::unfinished;
 pub use permission::{Choice, Permission};
+pub use request::unfinished;
 
 use crate::approval_text::is_visible;
-use crate::authorize::{Line, Question};
-use crate::exec_spec::Wanted;
+use crate::authorize::{CommandLine, Question};
+use crate::exec_spec::ExecSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use starting::Allowed;
+use start::ApprovedStart;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -30,53 +30,53 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::Supervisor;
 use tenure_supervisor::sync::lock;
 
-/// How many questions are looked through for one.
-const LOOKED_THROUGH: usize = 1_000;
-/// The version of a recorded question.
+/// Maximum number of requests that are searched.
+const MAX_SEARCHED: usize = 1_000;
+/// Version of the record.
 const VERSION: u32 = 1;
 
-/// What is asked, as it is recorded.
+/// Record of an approval request for a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recorded {
+struct ApprovalRecord {
     #[serde(default)]
     version: u32,
     /// Without the values of variables and without the caller's process.
     request: ExecRequest,
     cwd: String,
     env_names: Vec<String>,
-    /// True if the command was to run with its caller's umask and limits. Assumed of records that do not say.
-    #[serde(default = "not_known")]
+    /// True if the command was to run with its caller's umask and limits. Assumed for records without the field.
+    #[serde(default = "assumed")]
     from_process: bool,
     question: Question,
 }
 
-fn not_known() -> bool {
+fn assumed() -> bool {
     true
 }
 
-impl Recorded {
+impl ApprovalRecord {
     fn read(row: &ApprovalRow) -> Result<Self, Refusal> {
         let (id, asked) = (&row.approval.id, &row.approval.asked);
         if asked["version"].as_u64().is_some_and(|version| version > u64::from(VERSION)) {
             return Err(Refusal::wrong_state(format!(
-                "a newer Tenure asked about {id}: answer it there, or deny it"
+                "a newer version of Tenure recorded the request {id}: answer it there, or deny it"
             )));
         }
         Self::deserialize(asked).map_err(|error| {
             Refusal::wrong_state(format!(
-                "the question about {id} cannot be read ({error}): deny it, and have it asked again"
+                "the request {id} cannot be read ({error}): deny it, and have the command requested again"
             ))
         })
     }
 
-    /// Whether the record has all that it takes to run it.
-    fn is_whole(&self) -> bool {
+    /// Returns true if the record is enough to run the command.
+    fn is_complete(&self) -> bool {
         self.env_names.is_empty() && !self.from_process
     }
 
-    /// What it lacks, in words.
-    fn lack(&self) -> String {
+    /// Describes the data that is only in memory.
+    fn missing(&self) -> String {
         let values =
             (!self.env_names.is_empty()).then(|| format!("the values of {}", self.env_names.join(", ")));
         let caller = self.from_process.then(|| "the umask and the limits of its caller".to_owned());
@@ -84,45 +84,46 @@ impl Recorded {
     }
 }
 
-/// What stays of a question that is answered: what a person may read later.
-fn kept(asked: &Value) -> Value {
+/// Returns the record of an answered request: what a person may read later, without secrets.
+fn redacted(asked: &Value) -> Value {
     if let Some(permission) = Permission::of(asked) {
-        return permission.kept();
+        return permission.redacted();
     }
-    let mut kept = asked.clone();
-    if let Some(command) = kept.pointer_mut("/request/command") {
+    let mut record = asked.clone();
+    if let Some(command) = record.pointer_mut("/request/command") {
         *command = shown(command.as_str().unwrap_or_default()).into();
     }
-    if let Some(line) = kept.pointer_mut("/question/line") {
-        *line = json!(Line { words: Vec::new(), bound: Vec::new(), understood: false });
+    if let Some(line) = record.pointer_mut("/question/line") {
+        *line = json!(CommandLine { words: Vec::new(), bound: Vec::new(), understood: false });
     }
-    kept
+    record
 }
 
-/// The commands that wait, with what is not recorded of them.
+/// Commands in memory that wait for approval or for their start.
 #[derive(Debug, Default)]
-pub struct Waiting {
-    wanted: Mutex<HashMap<RunId, Wanted>>,
-    /// Those that were allowed, until they run or are known not to.
-    allowed: Mutex<HashMap<RunId, Allowed>>,
-    /// Held by whoever asks.
-    turn: tokio::sync::Mutex<()>,
+pub struct PendingCommands {
+    /// Specs of commands that wait for approval, with the data that is not recorded.
+    specs: Mutex<HashMap<RunId, ExecSpec>>,
+    /// Approved commands, until they run or have failed to start.
+    approved: Mutex<HashMap<RunId, ApprovedStart>>,
+    /// Serializes new requests.
+    request_lock: tokio::sync::Mutex<()>,
 }
 
-/// Approval requests: commands that a person is asked about, and what agents ask before they act.
+/// Approval requests: commands that need a person's approval, and permission requests of agents.
 pub struct Approvals {
-    /// The supervisor, which starts what is allowed.
+    /// The supervisor, which starts approved commands.
     pub supervisor: Arc<Supervisor>,
-    waiting: Waiting,
+    pending: PendingCommands,
 }
 
 impl Approvals {
-    /// No request waits in memory yet.
+    /// Creates it without commands in memory.
     pub fn new(supervisor: Arc<Supervisor>) -> Self {
-        Self { supervisor, waiting: Waiting::default() }
+        Self { supervisor, pending: PendingCommands::default() }
     }
 
-    /// Tells an event about an approval request.
+    /// Records an event about an approval request.
     pub async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: Value) {
         self.supervisor
             .tell(NewEvent {
@@ -136,21 +137,21 @@ impl Approvals {
             .await;
     }
 
-    /// The questions that this requester may see. One that cannot be read hides no other.
+    /// Lists the requests that this requester may see. Unreadable ones are skipped.
     pub async fn approvals(&self, all: bool, who: &Requester) -> Result<Vec<Approval>, Refusal> {
         self.expire().await?;
-        let rows = self.supervisor.registry.approvals(!all, LOOKED_THROUGH).await?;
+        let rows = self.supervisor.registry.approvals(!all, MAX_SEARCHED).await?;
         let read = |row: &ApprovalRow| match self.json_of(row) {
             Ok(approval) => Some(approval),
             Err(refusal) => {
-                tracing::warn!(question = %row.approval.id, why = refusal.detail, "a question is not shown");
+                tracing::warn!(request = %row.approval.id, why = refusal.detail, "skipping an unreadable approval request");
                 None
             }
         };
         Ok(rows.iter().filter(|row| is_visible(row, who)).filter_map(read).collect())
     }
 
-    /// The question that an id, or a unique beginning of one, means to this requester.
+    /// Finds a request by its id or a unique prefix, if the requester may see it.
     pub(crate) async fn find_approval(
         &self,
         text: &str,
@@ -158,30 +159,30 @@ impl Approvals {
     ) -> Result<Option<ApprovalRow>, Refusal> {
         self.expire().await?;
         if let Ok(id) = text.parse() {
-            // A whole id is the only question that it can mean, however many there are.
+            // A whole id is not limited by the maximum of searched requests.
             return Ok(self.supervisor.registry.approval(id).await?.filter(|row| is_visible(row, who)));
         }
-        let rows = self.supervisor.registry.approvals(false, LOOKED_THROUGH).await?;
+        let rows = self.supervisor.registry.approvals(false, MAX_SEARCHED).await?;
         let visible = rows.into_iter().filter(|row| is_visible(row, who));
-        let found = find_by_prefix(text, "questions", visible, |row| row.approval.id.as_str());
+        let found = find_by_prefix(text, "approval requests", visible, |row| row.approval.id.as_str());
         found.map_err(Refusal::ambiguous)
     }
 
-    /// The questions of this instance that wait.
+    /// Returns the open requests of this instance.
     pub(crate) async fn own_questions(&self) -> Result<Vec<ApprovalRow>, Refusal> {
-        let rows = self.supervisor.registry.approvals(true, LOOKED_THROUGH).await?;
+        let rows = self.supervisor.registry.approvals(true, MAX_SEARCHED).await?;
         Ok(rows.into_iter().filter(|row| row.approval.instance == self.supervisor.instance).collect())
     }
 
-    /// The sessions whose questions wait.
-    pub async fn sessions_that_ask(&self) -> Result<Vec<String>, Refusal> {
+    /// Returns the sessions with open requests.
+    pub async fn sessions_with_requests(&self) -> Result<Vec<String>, Refusal> {
         Ok(self.own_questions().await?.into_iter().filter_map(|row| row.approval.session).collect())
     }
 
-    /// Closes the questions that nobody answered in time.
+    /// Closes the requests that nobody answered in time.
     pub async fn expire(&self) -> Result<(), Refusal> {
         for id in self.supervisor.registry.expire_approvals(clock::unix_ms()).await? {
-            lock(&self.waiting.wanted).remove(&id);
+            lock(&self.pending.specs).remove(&id);
             let session =
                 self.supervisor.registry.approval(id.clone()).await?.and_then(|row| row.approval.session);
             self.tell_of(&id, session, kind::APPROVAL_EXPIRED, json!({})).await;
@@ -190,7 +191,7 @@ impl Approvals {
     }
 }
 
-/// A command without what looks like a secret.
+/// Returns a command with its secrets redacted.
 fn shown(command: &str) -> String {
     redact::command(&[command.to_owned()]).concat()
 }
@@ -204,11 +205,11 @@ impl Approvals {
         if let Some(permission) = Permission::read(row) {
             return Ok(permission.shown(without_question(row)));
         }
-        let asked = Recorded::read(row)?;
-        // The person who decides reads all of it. Afterwards nobody needs its secrets.
+        let asked = ApprovalRecord::read(row)?;
+        // The person who decides sees the whole command. Afterwards nobody needs its secrets.
         let (command, env) = if row.state == ApprovalState::Pending {
-            let wanted = lock(&self.waiting.wanted);
-            let env = wanted.get(&row.approval.id).map(|wanted| wanted.env.clone()).unwrap_or_default();
+            let specs = lock(&self.pending.specs);
+            let env = specs.get(&row.approval.id).map(|spec| spec.env.clone()).unwrap_or_default();
             (asked.request.command, env)
         } else {
             (shown(&asked.request.command), BTreeMap::new())
@@ -226,7 +227,7 @@ impl Approvals {
     }
 }
 
-/// What is known of a question that cannot be read.
+/// Returns a request without its subject, as if that could not be read.
 pub fn without_question(row: &ApprovalRow) -> Approval {
     Approval {
         id: row.approval.id.clone(),

@@ -1,7 +1,7 @@
-//! What an exec request means: the command, where and with what it runs, how long it is waited for.
+//! Reads exec requests: the command, its directory, environment and limits, and the caller's wait.
 
 use crate::Approvals;
-use crate::authorize::{Line, ProgramsUnchanged, is_judged};
+use crate::authorize::{CommandLine, ProgramsUnchanged, needs_authorization};
 use crate::environment::{self, Unlisted};
 use crate::user_shell as shell;
 use std::collections::BTreeMap;
@@ -18,48 +18,48 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::{self, CallerProcess, StartRequest, named, session_of, set_variable};
 
-/// An exec request that is understood.
+/// A valid exec request, ready for authorization and start.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ExecSpec {
     /// The command line.
     pub command: String,
     /// The spec of its run, without the command.
     pub spec: Spec,
     /// The variables of the call.
     pub env: BTreeMap<String, String>,
-    /// The variables that the policy judges.
+    /// The variables that are part of the authorization.
     pub(crate) unlisted: Unlisted,
     /// True if the directory, the umask and the limits are those of a calling process.
     pub(crate) from_process: bool,
-    /// What a line goes to that is executed as it is.
+    /// Shell for a line that is executed as it was written.
     pub shell: PathBuf,
-    /// The session that is to be above its own, if that is new.
+    /// Parent of the run's session, if the session is new.
     maker: Option<SessionKey>,
     replace: bool,
-    /// When the owner is notified of the end.
+    /// Condition for a notice of the end.
     pub notify: Notify,
-    /// The call's own wish to be asked about.
+    /// Approval requested by the call itself.
     pub ask: Option<Ask>,
-    /// How long its end is waited for.
+    /// Maximum wait for the end, before the command continues in the background.
     pub window: Duration,
-    /// What is done differently from what was asked.
+    /// Deviations from the request.
     pub warnings: Vec<String>,
 }
 
-/// Understands a request, or says what is wrong with it.
+/// Reads and checks a request.
 pub fn read(
     approvals: &Approvals,
     request: &ExecRequest,
     caller: Option<CallerProcess>,
     who: &Requester,
-) -> Result<Wanted, Refusal> {
+) -> Result<ExecSpec, Refusal> {
     check_command(&request.command)?;
     let given = request.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let unlisted = environment::judge(given).map_err(Refusal::invalid)?;
     let (daemons, from_process) = (approvals.supervisor.inherited_spec(), caller.is_some());
-    let judged = is_judged(&approvals.supervisor.settings.exec, request.ask);
+    let is_authorized = needs_authorization(&approvals.supervisor.settings.exec, request.ask);
     let mut spec = match caller {
-        Some(caller) => caller.begin(daemons, judged),
+        Some(caller) => caller.begin(daemons, is_authorized),
         None => daemons,
     };
     let shell = shell::choose(&spec.env);
@@ -82,7 +82,7 @@ pub fn read(
     options.label = named("label", request.label.as_ref())?;
     options.stdin = true;
     options.pty_size = request.pty.then_some(defaults::PTY_SIZE);
-    Ok(Wanted {
+    Ok(ExecSpec {
         spec,
         env: request.env.clone(),
         unlisted,
@@ -100,24 +100,26 @@ pub fn read(
 
 fn check_command(command: &str) -> Result<(), Refusal> {
     if command.trim().is_empty() {
-        return Err(Refusal::invalid("the command is empty: say what to run"));
+        return Err(Refusal::invalid("the command is empty: give a command line"));
     }
     if command.len() >= COMMAND_BYTES {
         return Err(Refusal::invalid(format!(
-            "the command has {} bytes, and the system takes fewer than {COMMAND_BYTES}: write it to a file and run that",
+            "the command has {} bytes, and the system accepts fewer than {COMMAND_BYTES}: write it to a file and run that",
             command.len()
         )));
     }
     if command.contains('\0') {
-        return Err(Refusal::invalid("the command holds a NUL byte, which no program can be given"));
+        return Err(Refusal::invalid("the command contains a NUL byte: remove it"));
     }
     Ok(())
 }
 
-/// A directory as it is given, from where the caller is.
+/// Returns the working directory. A relative one begins at the caller's directory.
 fn directory(workdir: &str, cwd: &[u8]) -> Result<Vec<u8>, Refusal> {
     if workdir.trim().is_empty() || workdir.contains('\0') {
-        return Err(Refusal::invalid(format!("{workdir:?} is no directory: leave workdir out, or name one")));
+        return Err(Refusal::invalid(format!(
+            "workdir {workdir:?} is not a directory: give a path, or leave it out"
+        )));
     }
     if Path::new(workdir).is_absolute() {
         return Ok(workdir.as_bytes().to_vec());
@@ -127,7 +129,7 @@ fn directory(workdir: &str, cwd: &[u8]) -> Result<Vec<u8>, Refusal> {
     Ok(text::bytes(Path::new(from).join(workdir)))
 }
 
-/// How long the end is waited for; in the background not at all.
+/// Returns the maximum wait for the end; zero for background commands.
 fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) -> Duration {
     let (shortest, longest) = YIELD_MS;
     if request.background {
@@ -136,44 +138,44 @@ fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) ->
     let Some(asked) = request.yield_ms else { return usual };
     let taken = asked.clamp(shortest, longest);
     if taken != asked {
-        warnings.push(format!("yieldMs is {shortest} to {longest}: {taken} was taken for {asked}"));
+        warnings.push(format!("yieldMs must be {shortest} to {longest}: used {taken} instead of {asked}"));
     }
     Duration::from_millis(taken)
 }
 
-/// A time limit in seconds; 0 is none, and without one it is the usual.
+/// Reads a time limit in seconds. Zero means no limit.
 fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Option<Duration>, Refusal> {
     let Some(given) = given else { return Ok(usual) };
     match Duration::try_from_secs_f64(given) {
-        // The shortest time is no time, and not none.
+        // A positive value must not be rounded to zero, which means no limit.
         Ok(length) if given > 0.0 => Ok(Some(length.max(Duration::from_nanos(1)))),
         Ok(_) => Ok(None),
-        Err(_) => {
-            Err(Refusal::invalid(format!("{what} is a number of seconds, 0 for no limit, not {given}")))
-        }
+        Err(_) => Err(Refusal::invalid(format!(
+            "{what} {given} is not a number of seconds: give a number, or 0 for no limit"
+        ))),
     }
 }
 
-impl Wanted {
-    /// Settles where it runs: a link in that may lead elsewhere by the time at which it is allowed. A directory that is
-    /// not there stays as it is written, and nothing can be started in it.
+impl ExecSpec {
+    /// Resolves the links of the working directory, because a link may lead elsewhere by the time of the approval. A missing
+    /// directory stays as it was written, and the start fails.
     pub(crate) fn follow_links(&mut self) {
         if let Ok(real) = file::real(&self.cwd()) {
             self.spec.cwd = text::bytes(real);
         }
     }
 
-    /// Where it runs.
+    /// Returns the working directory.
     pub fn cwd(&self) -> PathBuf {
         text::from_bytes(&self.spec.cwd).into()
     }
 
-    /// Whether it gets a terminal.
+    /// Returns true if the command gets a terminal.
     pub fn has_terminal(&self) -> bool {
         self.spec.options.pty_size.is_some()
     }
 
-    /// Whether another wants the same.
+    /// Returns true if another request is for the same command.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let (one, two) = (&self.spec, &other.spec);
         (&self.command, &one.cwd, &one.env) == (&other.command, &two.cwd, &two.env)
@@ -182,8 +184,8 @@ impl Wanted {
             && one.options.scope == two.options.scope
     }
 
-    /// The request for the run that executes this line.
-    pub fn start_request(&self, line: Line, run_id: Option<RunId>) -> Result<StartRequest, Refusal> {
+    /// Returns the request to start the run of this line.
+    pub fn start_request(&self, line: CommandLine, run_id: Option<RunId>) -> Result<StartRequest, Refusal> {
         let words = line.words.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;
         let mut spec = self.spec.clone();
@@ -197,7 +199,7 @@ impl Wanted {
             set_variable(&mut spec.env, "TERM", "xterm-256color")?;
         }
         if self.replace && spec.options.scope.is_none() {
-            return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
+            return Err(Refusal::invalid("replace needs a scopeKey: it replaces the run of that scope"));
         }
         start_request::check(&spec)?;
         let check = ProgramsUnchanged(line.bound);

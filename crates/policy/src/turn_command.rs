@@ -1,7 +1,7 @@
-//! A session's turn that is a command line: it runs by the same rules as one that its agent asks for.
+//! Turns that are command lines. The rules are the same as for `exec`.
 
 use crate::Approvals;
-use crate::authorize::Judged;
+use crate::authorize::Authorization;
 use crate::exec_spec;
 use tenure_core::ids::RunId;
 use tenure_core::session::SessionRow;
@@ -11,7 +11,7 @@ use tenure_supervisor::Requester;
 use tenure_supervisor::start_request::StartRequest;
 
 impl Approvals {
-    /// The run that carries out a command line in a session.
+    /// Returns the request to start a turn's command line.
     pub async fn command_of_turn(
         &self,
         row: &SessionRow,
@@ -23,17 +23,17 @@ impl Approvals {
             command: command.to_owned(),
             workdir: row.work.cwd.clone(),
             timeout_seconds: row.work.timeout_ms.map(|ms| std::time::Duration::from_millis(ms).as_secs_f64()),
-            // Its end is the turn's.
+            // The end of the turn is notified instead.
             notify: Some(Notify::Never),
             session_key: Some(session.clone()),
             ..ExecRequest::default()
         };
         let who = Requester::client(session, "a turn".to_owned());
-        let mut wanted = exec_spec::read(self, &request, None, &who)?;
-        match self.judge_command(&mut wanted).await? {
-            Judged::Run(line) => wanted.start_request(line, Some(run)),
-            Judged::Ask(question) => Err(Refusal::denied(format!(
-                "{}: a person is to be asked first, and a turn cannot ask; run it with `tenure exec`, or allow it with \
+        let mut spec = exec_spec::read(self, &request, None, &who)?;
+        match self.authorize_command(&mut spec).await? {
+            Authorization::Run(line) => spec.start_request(line, Some(run)),
+            Authorization::Ask(question) => Err(Refusal::denied(format!(
+                "{}: the command needs an approval, which a turn cannot request: run it with `tenure exec`, or allow it with \
                  `tenure allowlist add`",
                 question.why
             ))),

@@ -1,7 +1,7 @@
-//! Which shell a command line goes to: the user's, without profile or rc, so that a command means the same every time.
-//! Where the user has none, bash comes before `sh`. The root of a run is its command where that is a simple one: shells that
-//! do not replace themselves by it are told to `exec` it. A shell that stays is a process more in every tree, and dies of a
-//! Ctrl-C that the command has survived. What is shown and judged is the line as it was given.
+//! Shell of a command line: the user's, without profile or rc, so that a command means the same every time. Without a
+//! shell of the user, bash comes before `sh`. A simple command becomes the root of its run: shells that do not replace
+//! themselves get it with `exec`. A shell that stays is one more process in every tree, and dies of a Ctrl-C that the command
+//! survives. The line is shown and authorized as it was written.
 
 use crate::executable::resolve;
 use crate::shell::{SimpleCommand, simple_command};
@@ -12,17 +12,17 @@ use tenure_os::executable::may_execute;
 use tenure_os::{environment, shell, text};
 use tokio::task::block_in_place;
 
-/// Programs that shells have themselves, and which do not do quite the same then.
+/// Programs that are also builtins of shells, with slightly different behaviour.
 const ALSO_BUILTIN: [&str; 8] = ["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
-/// The words with which a shell executes a command line.
+/// Returns the words with which a shell executes a command line.
 pub fn words(shell: &Path, line: &str) -> Vec<String> {
     let language = language(shell).unwrap_or(Language::Posix);
     let flags = flags(shell, language).iter().map(|&flag| flag.to_owned());
     std::iter::once(shell.to_string_lossy().into_owned()).chain(flags).chain([line.to_owned()]).collect()
 }
 
-/// The words with which the system's own shell executes a line: what is written for no user's in particular.
+/// Returns the words with which the system's own shell executes a line that is not written for the user's shell.
 pub fn of_system(line: String) -> Vec<String> {
     if let Some(sh) = shell::posix() {
         return vec![sh.to_owned(), "-c".to_owned(), line];
@@ -30,7 +30,7 @@ pub fn of_system(line: String) -> Vec<String> {
     words(&shell::default(), &line)
 }
 
-/// The same words of a shell and its line, so that no shell stays above one simple command.
+/// Adds `exec` to the line of a shell, so that no shell stays above a simple command.
 pub fn replaced(argv: Argv, cwd: &[u8], env: &[Vec<u8>]) -> Argv {
     let (Some(shell), Some(line)) = (argv.words().first(), argv.words().last()) else { return argv };
     let shell = PathBuf::from(text::from_bytes(shell));
@@ -38,8 +38,8 @@ pub fn replaced(argv: Argv, cwd: &[u8], env: &[Vec<u8>]) -> Argv {
     executed.into_iter().fold(argv, Argv::executing)
 }
 
-/// The line with which a shell replaces itself by the one simple command that a line is; `None` if it is more than that,
-/// if it names no program, or if the shell does so by itself.
+/// Returns the line with which a shell replaces itself by its simple command. Returns `None` if the line is more than a simple
+/// command, if it names no program, or if the shell replaces itself anyway.
 pub fn replacing(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Option<String> {
     if shell::posix().is_none() || language(shell) != Some(Language::Posix) {
         return None;
@@ -48,7 +48,7 @@ pub fn replacing(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Optio
     if replaces_itself(shell) && !simple.redirects {
         return None;
     }
-    let is_same = || does_the_same(shell, &simple, env) && is_program(&simple.name, cwd, env);
+    let is_same = || exec_changes_nothing(shell, &simple, env) && is_program(&simple.name, cwd, env);
     if !block_in_place(is_same) {
         return None;
     }
@@ -56,14 +56,14 @@ pub fn replacing(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Optio
     Some(format!("{before}exec {after}"))
 }
 
-/// Whether a shell executes the last command of its line without a process for it.
+/// Returns true if a shell executes the last command of its line without a new process.
 fn replaces_itself(shell: &Path) -> bool {
     matches!(name(shell), "bash" | "zsh" | "ksh" | "mksh")
 }
 
-/// Whether `exec` changes nothing about what a shell does with a command: the name means the program and nothing else, and
-/// assignments reach it.
-fn does_the_same(shell: &Path, simple: &SimpleCommand, env: &[Vec<u8>]) -> bool {
+/// Returns true if `exec` does not change the meaning of a command: the name is that of a program only, and the program gets
+/// the assignments.
+fn exec_changes_nothing(shell: &Path, simple: &SimpleCommand, env: &[Vec<u8>]) -> bool {
     let function = format!("BASH_FUNC_{}%%", simple.name);
     // A file of BASH_ENV may define functions and traps.
     let is_changed = [function.as_str(), "BASH_ENV"].iter().any(|name| variable(env, name).is_some());
@@ -78,23 +78,23 @@ fn does_the_same(shell: &Path, simple: &SimpleCommand, env: &[Vec<u8>]) -> bool 
         && (simple.assigned.is_empty() || takes_assignments())
 }
 
-/// Whether a name is a program's. What cannot be executed is left to the shell, whose words and codes people know.
+/// Returns true if a name is that of a program. For others the shell prints its usual error.
 fn is_program(name: &str, cwd: &[u8], env: &[Vec<u8>]) -> bool {
     let (cwd, path) = (PathBuf::from(text::from_bytes(cwd)), variable(env, "PATH").unwrap_or_default());
     resolve(name, &cwd, OsStr::new(path)).is_ok()
 }
 
-/// The user's shell, unless it is none of this system's, or none whose language is known here. The environment is the one
-/// that is handed down, before it is cleaned.
+/// Returns the user's shell, or the default if that is unknown to the system or has an unknown language. The environment is
+/// the inherited one, before it is cleaned.
 pub fn choose(env: &[Vec<u8>]) -> PathBuf {
     let own = variable(env, "SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     match own {
-        Some(own) if shell::is_known(&own) && is_understood(&own) && is_executable(&own) => own,
+        Some(own) if shell::is_known(&own) && is_supported(&own) && is_executable(&own) => own,
         _ => shell::default(),
     }
 }
 
-/// What a shell reads.
+/// Language of a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Language {
     Posix,
@@ -111,16 +111,16 @@ fn language(shell: &Path) -> Option<Language> {
     }
 }
 
-/// Where every system's shell reads POSIX lines, the user's has to as well.
-fn is_understood(shell: &Path) -> bool {
+/// Returns true if the language of a shell is supported. On systems with a POSIX shell, only POSIX shells are.
+fn is_supported(shell: &Path) -> bool {
     let language = language(shell);
     language == Some(Language::Posix) || (language.is_some() && shell::posix().is_none())
 }
 
-/// What stands before the line.
+/// Returns the options before the line.
 fn flags(shell: &Path, language: Language) -> &'static [&'static str] {
     match (language, name(shell)) {
-        // Neither what the registry names is run first, nor are quotes taken off that are the line's own.
+        // Without the registry's AutoRun command, and without removing the line's own quotes.
         (Language::Cmd, _) => &["/d", "/s", "/c"],
         (Language::PowerShell, _) => &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"],
         (Language::Posix, "bash") => &["--noprofile", "--norc", "-c"],
@@ -130,7 +130,7 @@ fn flags(shell: &Path, language: Language) -> &'static [&'static str] {
     }
 }
 
-/// What a shell is called, wherever it is.
+/// Returns the name of a shell without its directory.
 fn name(shell: &Path) -> &str {
     let name = shell.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.strip_suffix(".exe").unwrap_or(name)
@@ -140,7 +140,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && may_execute(path)
 }
 
-/// A variable of an environment; the last one of a name stands.
+/// Returns a variable of an environment. Of several with one name, the last counts.
 pub fn variable<'a>(env: &'a [Vec<u8>], name: &str) -> Option<&'a str> {
     let value = |entry: &'a Vec<u8>| {
         let (its, value) = entry.split_at_checked(name.len())?;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_is_none_or_has_another_language_is_not_used() {
+    fn an_unusable_or_unknown_shell_is_not_used() {
         for shell in [
             "/usr/sbin/nologin",
             "/bin/false",
@@ -215,14 +215,14 @@ mod tests {
         ] {
             assert_eq!(executed("/bin/sh", line, &[]).as_deref(), Some(expected));
         }
-        // Bash does the first of them by itself.
+        // Bash replaces itself for the first of them.
         assert_eq!(executed("/bin/bash", "sleep 600", &[]), None);
         assert_eq!(executed("/bin/bash", "sleep 1 > out", &[]).as_deref(), Some("exec sleep 1 > out"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn what_the_shell_does_itself_and_what_is_no_program_is_left_to_it() {
+    fn builtins_and_unknown_programs_are_left_to_the_shell() {
         for line in [
             "echo a",
             "cd /",

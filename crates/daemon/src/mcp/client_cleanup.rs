@@ -97,7 +97,7 @@ impl Daemon {
 
     /// Returns the sessions of MCP clients that are open or have open approval requests.
     async fn sessions_of_clients(&self) -> Result<BTreeSet<String>, Refusal> {
-        let asking = self.approvals.sessions_that_ask().await?;
+        let asking = self.approvals.sessions_with_requests().await?;
         let mut found: BTreeSet<String> =
             asking.into_iter().filter(|key| key.starts_with(MCP_SESSION)).collect();
         let mut query = SessionQuery {

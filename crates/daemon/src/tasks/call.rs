@@ -10,7 +10,7 @@ use tenure_supervisor::Refusal;
 
 /// The default and the maximum number of tasks in a list.
 const PAGE: (u64, u64) = (50, 500);
-/// The maximum size of the text that a task is looked up by.
+/// The maximum length of a lookup, in bytes.
 const LOOKUP_BYTES: usize = 512;
 
 /// A valid request of `tasks`.
@@ -52,7 +52,7 @@ impl TasksCall {
             Action::Notify => {
                 let Some(policy) = request.policy else {
                     let words: Vec<&str> = NotifyPolicy::ALL.iter().map(|policy| policy.word()).collect();
-                    let why = format!("policy is missing: it is one of {}", words.join(", "));
+                    let why = format!("policy is missing: use one of {}", words.join(", "));
                     return Err(Refusal::invalid(why));
                 };
                 Ok(Self::Notify { lookup: Lookup::read(request)?, policy })
@@ -69,7 +69,7 @@ impl TasksCall {
     fn list(request: TasksRequest) -> Result<Self, Refusal> {
         let limit = request.limit.unwrap_or(PAGE.0);
         if limit == 0 {
-            return Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1)));
+            return Err(Refusal::invalid(format!("limit must be 1 to {}", PAGE.1)));
         }
         let owner = request.owner.as_deref().map(key).transpose()?;
         let query = TaskQuery {
@@ -88,7 +88,9 @@ impl TasksCall {
 impl Lookup {
     fn read(request: TasksRequest) -> Result<Self, Refusal> {
         match request.lookup.filter(|text| !text.trim().is_empty()) {
-            None => Err(Refusal::invalid("lookup is missing: name a task, its run or its session")),
+            None => {
+                Err(Refusal::invalid("lookup is missing: give the id of a task or run, or a session key"))
+            }
             Some(text) if text.len() > LOOKUP_BYTES => Err(no_such_task(&text)),
             Some(text) => Ok(Self(text)),
         }
@@ -122,7 +124,10 @@ mod tests {
         for action in ["show", "cancel", "retry", "acknowledge", "notify"] {
             for lookup in [json!(null), json!(" ")] {
                 let refused = read(action, json!({"policy": "silent", "lookup": lookup})).expect_err(action);
-                assert_eq!(refused, "lookup is missing: name a task, its run or its session", "{action}");
+                assert_eq!(
+                    refused, "lookup is missing: give the id of a task or run, or a session key",
+                    "{action}"
+                );
             }
         }
     }
@@ -153,13 +158,13 @@ mod tests {
     #[test]
     fn notify_needs_a_policy() {
         let refused = read("notify", json!({"lookup": "x"})).expect_err("no policy");
-        assert!(refused.starts_with("policy is missing: it is one of "), "{refused}");
+        assert!(refused.starts_with("policy is missing: use one of "), "{refused}");
     }
 
     #[test]
     fn a_list_has_a_limit_an_owner_and_a_position() {
         let refused = |fields| read("list", fields).expect_err("refused");
-        assert_eq!(refused(json!({"limit": 0})), "limit is 1 to 500");
+        assert_eq!(refused(json!({"limit": 0})), "limit must be 1 to 500");
         assert_eq!(refused(json!({"after": "x"})), "after must be the `next` value of the previous page");
         let call = read("list", json!({"owner": "agent:a:main", "limit": 1000})).expect("a list");
         let query = TaskQuery { limit: 500, ..TaskQuery::default() };

@@ -1,4 +1,4 @@
-//! How tasks go, in few words: the last line that a command printed, or what an agent said last.
+//! Progress of running tasks as a short text: the last line of a command's output, or an agent's last words.
 
 use crate::daemon::Daemon;
 use std::collections::HashMap;
@@ -17,46 +17,46 @@ use tenure_supervisor::run_output::last_output;
 use tenure_supervisor::sync::until;
 use tokio::time::sleep;
 
-/// How often it is looked.
-const EVERY: Duration = Duration::from_secs(2);
-/// How many tasks are looked at together.
+/// Interval between two updates.
+const UPDATE_INTERVAL: Duration = Duration::from_secs(2);
+/// Number of tasks per page.
 const BATCH: usize = 500;
-/// How much of the output is read.
-const CHARS: usize = 1_000;
+/// Number of characters of output that are read.
+const TAIL_CHARS: usize = 1_000;
 
 impl Daemon {
-    /// Notes how tasks go, until the daemon leaves.
+    /// Records the progress of running tasks until the daemon exits.
     pub(crate) async fn watch_tasks(self: Arc<Self>) {
         let mut phase = self.supervisor.lifecycle.phase.subscribe();
         let mut printed: HashMap<TaskId, u64> = HashMap::new();
         loop {
             tokio::select! {
-                () = sleep(EVERY) => {}
+                () = sleep(UPDATE_INTERVAL) => {}
                 () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
             }
             if self.supervisor.runs.count() == 0 {
                 printed.clear();
             } else {
-                printed = self.look_at_tasks(printed).await;
+                printed = self.update_tasks(printed).await;
             }
         }
     }
 
-    /// Looks at every task that is under way here; how much each has printed.
-    async fn look_at_tasks(&self, before: HashMap<TaskId, u64>) -> HashMap<TaskId, u64> {
+    /// Records the progress of every running task of this daemon. Returns the number of bytes that each has printed.
+    async fn update_tasks(&self, before: HashMap<TaskId, u64>) -> HashMap<TaskId, u64> {
         let mut query = TaskQuery { statuses: vec![Status::Running], limit: BATCH, ..TaskQuery::default() };
         let mut printed = HashMap::new();
         loop {
             let page = match self.supervisor.registry.tasks(query.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
-                    tracing::warn!(%error, "how tasks go cannot be looked at");
+                    tracing::warn!(%error, "cannot read the running tasks");
                     return before;
                 }
             };
             for row in page.tasks {
                 if let Some(held) = row.run.as_ref().and_then(|run| self.supervisor.runs.get(run)) {
-                    let bytes = self.look_at_task(&row, &held, before.get(&row.id).copied()).await;
+                    let bytes = self.update_task(&row, &held, before.get(&row.id).copied()).await;
                     printed.insert(row.id, bytes);
                 }
             }
@@ -67,19 +67,19 @@ impl Daemon {
         }
     }
 
-    async fn look_at_task(&self, row: &TaskRow, held: &RunHandle, before: Option<u64>) -> u64 {
+    async fn update_task(&self, row: &TaskRow, held: &RunHandle, before: Option<u64>) -> u64 {
         let dir = held.directory.join("output");
         let bytes = tenure_output::totals(&dir).map_or(0, |totals| totals.bytes);
         if bytes == before.unwrap_or(0) {
             return bytes;
         }
         let progress = match row.kind {
-            Kind::Run => last_output(dir, CHARS).await.into(),
+            Kind::Run => last_output(dir, TAIL_CHARS).await.into(),
             Kind::Cli | Kind::Subagent | Kind::Acp => match (&row.child, &row.turn) {
                 (Some(session), Some(turn)) if held.ticket.backend_id == Backend::Acp.word() => {
                     self.agents.acp_progress(session, turn).await
                 }
-                _ => self.said_last(row, &dir).await,
+                _ => self.last_words(row, &dir).await,
             },
         };
         let summary = text::last_line(&progress.said, defaults::TASK_SUMMARY);
@@ -90,11 +90,11 @@ impl Daemon {
         bytes
     }
 
-    /// What an agent said last; of a command, what it printed.
-    async fn said_last(&self, row: &TaskRow, dir: &Path) -> Progress {
+    /// Returns an agent's last words, or the last line of a command's output.
+    async fn last_words(&self, row: &TaskRow, dir: &Path) -> Progress {
         match row.child.as_ref().and_then(SessionKey::agent) {
             Some(agent) => self.agents.cli_progress(&agent, dir).await,
-            None => last_output(dir.to_owned(), CHARS).await.into(),
+            None => last_output(dir.to_owned(), TAIL_CHARS).await.into(),
         }
     }
 }

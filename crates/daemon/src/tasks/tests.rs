@@ -1,4 +1,4 @@
-//! Who sees a task and who decides on it, without processes.
+//! Tests of visibility and control of tasks, without processes.
 
 use super::*;
 use crate::fixture::{FakeKeeper, TestDaemon, client, command_of, exited, operator, soon};
@@ -12,7 +12,7 @@ use tenure_supervisor::start_request::StartRequest;
 
 const MINE: &str = "agent:a:main";
 const THEIRS: &str = "agent:b:main";
-/// What only whoever is told of a task, or began its work, may do with it.
+/// Actions for the owner of a task or the session that does the work.
 const DECISIONS: [&str; 4] = ["cancel", "notify", "retry", "acknowledge"];
 
 impl TestDaemon {
@@ -64,7 +64,7 @@ async fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn to_see_a_task_is_not_to_decide_on_it() {
+async fn visibility_of_a_task_gives_no_control_over_it() {
     let daemon = TestDaemon::new().await;
     let mut mine = daemon.task_run(MINE).await;
     let task = daemon.task_of(&mine).await;
@@ -80,7 +80,7 @@ async fn to_see_a_task_is_not_to_decide_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_who_is_told_of_a_turn_decides_what_it_hears() {
+async fn only_the_receiver_of_a_turns_notices_changes_their_policy() {
     let daemon = TestDaemon::new().await;
     let spawn = |key: &str| json!({"action": "spawn", "sessionKey": key, "backend": "exec"});
     daemon.ask(spawn("owner")).await.expect("spawned");
@@ -188,7 +188,7 @@ async fn only_a_poll_by_the_owner_whose_reply_was_written_is_a_delivery() {
     }
     // A client that hung up did not get its reply.
     drop(soon(daemon.process(request("poll"), &client(MINE))).await.expect("an answer"));
-    // What is recorded after a reply is recorded behind it.
+    // A late record would come after the reply.
     for _ in 0..100 {
         assert_eq!(delivery(&daemon, &task).await, DeliveryStatus::SessionQueued);
     }

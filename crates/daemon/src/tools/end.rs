@@ -1,4 +1,4 @@
-//! The end of a run by `process`: its whole tree is gone when the answer comes, or the answer says what is not.
+//! `process kill`, `clear` and `remove`. The reply comes when every process of the run is gone, or says that it still runs.
 
 use super::process::FoundRun;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tenure_supervisor::Refusal;
 use tenure_supervisor::reconcile;
 use tokio::time::Instant;
 
-/// How long an end is waited for beyond the grace: a tree that ignores everything is killed after that.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum wait for the end after the grace. Processes that ignore SIGTERM are killed within it.
+const END_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) async fn kill(found: FoundRun) -> Result<ToolReply<ProcessReply>, Refusal> {
     let run = found.row.ticket.run_id.clone();
@@ -19,26 +19,26 @@ pub(super) async fn kill(found: FoundRun) -> Result<ToolReply<ProcessReply>, Ref
     let was_over = found.row.ending.is_some();
     let row = end(&found).await?;
     let message = match &row.ending {
-        Some(_) if was_over => format!("Run {run} had ended before."),
+        Some(_) if was_over => format!("Run {run} had already ended."),
         Some(ending) => format!("Run {run} has ended: {}.", ending.termination.sentence()),
-        None => format!("Run {run} is being ended; poll shows when it has."),
+        None => format!("Run {run} is still ending: poll shows when it has ended."),
     };
     let listed = found.daemon.listed_alone(&row).await;
     let reply = ProcessReply { run: Some(listed), message, ..ProcessReply::default() };
     Ok(ToolReply { reply, receipt: sight.of(row.ending.is_some()) })
 }
 
-/// Ends a run, and waits for that. One without a keeper is looked after at once.
+/// Ends a run and waits for its end. A run without a keeper is reconciled at once.
 async fn end(found: &FoundRun) -> Result<RunRow, Refusal> {
     let FoundRun { daemon, row, who, .. } = found;
     if let Err(refusal) = daemon.supervisor.cancel_run(row, false, who).await {
-        look_after(found, refusal).await?;
+        reconcile_now(found, refusal).await?;
     }
-    see_end(found).await
+    wait_for_end(found).await
 }
 
-/// Looks after a run whose keeper could not be asked. One of another instance is left to that.
-async fn look_after(found: &FoundRun, refusal: Refusal) -> Result<(), Refusal> {
+/// Reconciles a run whose keeper does not respond, unless another instance owns it.
+async fn reconcile_now(found: &FoundRun, refusal: Refusal) -> Result<(), Refusal> {
     if found.row.hold.instance != found.daemon.supervisor.instance {
         return Err(refusal);
     }
@@ -46,38 +46,40 @@ async fn look_after(found: &FoundRun, refusal: Refusal) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Waits for the end of a run that was asked to.
-async fn see_end(found: &FoundRun) -> Result<RunRow, Refusal> {
-    let deadline = Instant::now() + found.row.ticket.options.limits.grace + PATIENCE;
+/// Waits for the end of a cancelled run.
+async fn wait_for_end(found: &FoundRun) -> Result<RunRow, Refusal> {
+    let deadline = Instant::now() + found.row.ticket.options.limits.grace + END_TIMEOUT;
     found.daemon.supervisor.wait(&found.row.ticket.run_id, Some(deadline)).await
 }
 
 pub(super) async fn clear(found: FoundRun) -> Result<ProcessReply, Refusal> {
     let run = &found.row.ticket.run_id;
     if found.row.ending.is_none() {
-        return Err(Refusal::wrong_state(format!("run {run} has not ended: remove ends and forgets it")));
+        return Err(Refusal::wrong_state(format!(
+            "run {run} has not ended: use remove to end and forget it"
+        )));
     }
     found.daemon.supervisor.remove(&found.row, &found.who).await?;
     Ok(ProcessReply { message: format!("Run {run} is forgotten."), ..ProcessReply::default() })
 }
 
-/// It is hidden at once, and its end is waited for then.
+/// Ends and forgets a run. It is hidden at once, before it has ended.
 pub(super) async fn remove(found: FoundRun) -> Result<ProcessReply, Refusal> {
     let FoundRun { daemon, row, who, .. } = &found;
     let run = &row.ticket.run_id;
     if let Err(refusal) = daemon.supervisor.remove(row, who).await {
-        look_after(&found, refusal).await?;
+        reconcile_now(&found, refusal).await?;
         daemon.supervisor.remove(&daemon.supervisor.row(run).await?, who).await?;
     }
     let forgotten = format!("Run {run} is forgotten.");
     if row.ending.is_some() {
         return Ok(ProcessReply { message: forgotten, ..ProcessReply::default() });
     }
-    let message = match see_end(&found).await.map(|row| row.ending) {
+    let message = match wait_for_end(&found).await.map(|row| row.ending) {
         Ok(Some(ending)) => {
             format!("Run {run} has ended ({}) and is forgotten.", ending.termination.sentence())
         }
-        Ok(None) => format!("Run {run} is being ended, and is forgotten when it has."),
+        Ok(None) => format!("Run {run} is still ending: it is forgotten when it has ended."),
         // Its record is gone already.
         Err(refusal) if refusal.code == Code::NoSuchRun => forgotten,
         Err(refusal) => return Err(refusal),

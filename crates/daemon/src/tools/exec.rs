@@ -1,4 +1,4 @@
-//! `exec`: a command line is run; its end is waited for until it goes on in the background.
+//! `exec`: runs a command line, and waits for its end until it continues in the background.
 
 use crate::daemon::Daemon;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use tenure_mcp::Progress;
 use tenure_os::clock;
 use tenure_output::text;
 use tenure_policy::approvals::unfinished;
-use tenure_policy::authorize::{Judged, Line};
-use tenure_policy::exec_spec::{self, Wanted};
+use tenure_policy::authorize::{Authorization, CommandLine};
+use tenure_policy::exec_spec::{self, ExecSpec};
 use tenure_supervisor::OutputFollower;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
@@ -25,11 +25,11 @@ use tenure_supervisor::start_request::CallerProcess;
 use tenure_supervisor::task::task_of_exec;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How often somebody who waits hears how far it has come.
+/// Interval between two progress messages to a waiting caller.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 impl Daemon {
-    /// Runs a command line. The caller is the process that our own command line sends, if any.
+    /// Runs a command line. `caller` is the process that our own command line sends, if any.
     pub(crate) async fn exec(
         self: &Arc<Self>,
         request: ExecRequest,
@@ -39,8 +39,8 @@ impl Daemon {
         self.exec_as(None, request, (caller, who), progress).await
     }
 
-    /// Runs a command line as the run with this id. Where there is such a run, a daemon before this one started it for the
-    /// same call, and it is gone on with.
+    /// Runs a command line as the run with this id. If the run exists, an earlier daemon started it for the same call, and the
+    /// call resumes.
     pub(crate) async fn exec_as(
         self: &Arc<Self>,
         run: Option<RunId>,
@@ -48,54 +48,56 @@ impl Daemon {
         (caller, who): (Option<CallerProcess>, &Requester),
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<ToolReply<ExecReply>, Refusal> {
-        let mut wanted = exec_spec::read(&self.approvals, &request, caller, who)?;
+        let mut spec = exec_spec::read(&self.approvals, &request, caller, who)?;
         if let Some(run) = &run
             && let Some(row) = self.supervisor.registry.run(run.clone()).await?
         {
-            return self.resume_exec(row, wanted, who).await;
+            return self.resume_exec(row, spec, who).await;
         }
-        let reply = match self.approvals.judge_command(&mut wanted).await? {
-            Judged::Run(line) => self.run_wanted(wanted, (line, run), who, progress).await?,
-            Judged::Ask(question) => self.approvals.ask_about(&request, wanted, *question).await?,
+        let reply = match self.approvals.authorize_command(&mut spec).await? {
+            Authorization::Run(line) => self.start_and_wait(spec, (line, run), who, progress).await?,
+            Authorization::Ask(question) => {
+                self.approvals.request_approval(&request, spec, *question).await?
+            }
         };
         Ok(ToolReply::plain(reply))
     }
 
-    /// Runs what is wanted, and waits for its end as long as is wanted.
-    async fn run_wanted(
+    /// Starts the command and waits for its end, at most for the request's window.
+    async fn start_and_wait(
         self: &Arc<Self>,
-        mut wanted: Wanted,
-        (line, run): (Line, Option<RunId>),
+        mut spec: ExecSpec,
+        (line, run): (CommandLine, Option<RunId>),
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<ExecReply, Refusal> {
         let mut begun =
-            Foreground::begin(&self.supervisor, wanted.start_request(line.clone(), run)?, who).await?;
-        if wanted.has_terminal() && lacked_pty(&begun.1) {
-            wanted.spec.options.pty_size = None;
-            wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
-            // It never ran: there is nothing to end.
+            Foreground::begin(&self.supervisor, spec.start_request(line.clone(), run)?, who).await?;
+        if spec.has_terminal() && lacked_pty(&begun.1) {
+            spec.spec.options.pty_size = None;
+            spec.warnings.push("no terminal is available: the command runs on pipes".to_owned());
+            // It never ran, so there is nothing to end.
             begun.0.release();
-            begun = Foreground::begin(&self.supervisor, wanted.start_request(line, None)?, who).await?;
+            begun = Foreground::begin(&self.supervisor, spec.start_request(line, None)?, who).await?;
         }
         let (foreground, held) = begun;
-        let deadline = Instant::now() + wanted.window;
+        let deadline = Instant::now() + spec.window;
         watch(&held, deadline, progress).await;
         if let Some(ending) = held.status().ending {
             foreground.release();
-            return ended(ExecRun::of(&held), &ending, wanted.warnings).await;
+            return ended(ExecRun::of(&held), &ending, spec.warnings).await;
         }
-        let task = task_of_exec(wanted.notify)?;
+        let task = task_of_exec(spec.notify)?;
         held.set_tracked(true);
         self.supervisor.registry.go_background(held.ticket.run_id.clone(), task).await?;
         foreground.release();
-        running(ExecRun::of(&held), wanted.warnings).await
+        running(ExecRun::of(&held), spec.warnings).await
     }
 }
 
-/// Waits for the end of a run until the deadline, and tells now and then how far it has come.
+/// Waits for the end of a run until the deadline, and reports progress.
 async fn watch(held: &Arc<RunHandle>, deadline: Instant, progress: impl Fn(Progress) + Send + Sync) {
-    let telling = async {
+    let reporting = async {
         let mut follower = OutputFollower::new(Arc::clone(held));
         let mut at = 0;
         loop {
@@ -116,14 +118,14 @@ async fn watch(held: &Arc<RunHandle>, deadline: Instant, progress: impl Fn(Progr
     let over = async {
         tokio::select! {
             _ = held.over() => {}
-            () = telling => {}
+            () = reporting => {}
         }
     };
-    // Past the deadline it goes on in the background.
+    // After the deadline the run continues in the background.
     let _ = timeout_at(deadline, over).await;
 }
 
-/// Whether a run failed for want of a terminal.
+/// Returns true if a run failed because no terminal is available.
 fn lacked_pty(held: &RunHandle) -> bool {
     let ending = held.status().ending;
     ending.is_some_and(|ending| {
@@ -133,11 +135,11 @@ fn lacked_pty(held: &RunHandle) -> bool {
     })
 }
 
-/// What an answer needs to know of a run beside its ending.
+/// The data of a run that a reply needs beside its ending.
 pub(super) struct ExecRun {
     pub(super) run_id: RunId,
     pub(super) output: PathBuf,
-    /// When its command was executed, or asked for if it was not.
+    /// Time of the command's execution, or of the request if it was not executed.
     pub(super) began_at_ms: u64,
 }
 
@@ -151,7 +153,7 @@ impl ExecRun {
     }
 }
 
-/// The answer for a command that has ended.
+/// Returns the reply for an ended command.
 pub(super) async fn ended(
     run: ExecRun,
     ending: &Ending,
@@ -169,7 +171,7 @@ pub(super) async fn ended(
         outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
     match (first.next_line, first.next_offset) {
         (_, Some(byte)) if first.in_line => {
-            follow_up.push(format!("The line goes on: process log with byteOffset {byte}."));
+            follow_up.push(format!("The line continues: process log with byteOffset {byte}."));
         }
         (Some(line), _) => follow_up.push(format!("There is more output: process log with offset {line}.")),
         (None, _) => {}
@@ -192,38 +194,38 @@ pub(super) async fn ended(
     })
 }
 
-/// What failed, and what to do.
+/// Returns what failed and what to do.
 fn advice(kind: FailureKind, ending: &Ending) -> String {
     let sentence = ending.termination.sentence();
     let what = match kind {
         FailureKind::ShellCommandNotFound => {
-            "The shell found no such command: check its name, or install it."
+            "The shell did not find the command: check its name, or install it."
         }
-        FailureKind::ShellNotExecutable => "The shell could not execute it: check its permissions.",
+        FailureKind::ShellNotExecutable => "The shell could not execute the command: check its permissions.",
         FailureKind::OverallTimeout => {
-            "It took too long and was ended. Part of its work may be done: look before you run it again. For more \
-             time give a greater timeoutSeconds, or background: true."
+            "The command exceeded its time limit. Part of its work may be done: check before you run it again. For more \
+             time, give a greater timeoutSeconds or background: true."
         }
         FailureKind::NoOutputTimeout => {
-            "It was silent for too long and was ended. Look whether it waited for input, which pty and process write \
-             can give."
+            "The command printed nothing for too long. Check whether it waited for input: give it some with pty and \
+             process write."
         }
-        FailureKind::Signal => "A signal that Tenure did not send ended it.",
-        FailureKind::Aborted => "It was ended before it was done.",
-        FailureKind::SpawnError => "It could not be started.",
+        FailureKind::Signal => "A signal that Tenure did not send killed the command.",
+        FailureKind::Aborted => "The command was stopped before it was done.",
+        FailureKind::SpawnError => "The command could not be started.",
         FailureKind::OwnershipEscape => {
-            "A process left the run and outlived it; it was ended. Start what is to stay with background: true."
+            "A process escaped from the run and outlived it, and was stopped. Start long-lived processes with background: true."
         }
     };
     format!("{what} ({sentence})")
 }
 
-/// The answer for a command that goes on in the background.
+/// Returns the reply for a command that continues in the background.
 pub(super) async fn running(run: ExecRun, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
     let ExecRun { run_id, output: dir, began_at_ms } = run;
     let tail = reading(move || text::last(&dir, TAIL_CHARS, false)).await?;
     Ok(ExecReply {
-        follow_up: Some(going_on(&run_id)),
+        follow_up: Some(background_hint(&run_id)),
         tail,
         duration_ms: clock::unix_ms().saturating_sub(began_at_ms),
         warnings,
@@ -231,14 +233,14 @@ pub(super) async fn running(run: ExecRun, warnings: Vec<String>) -> Result<ExecR
     })
 }
 
-fn going_on(run: &RunId) -> String {
+fn background_hint(run: &RunId) -> String {
     format!(
-        "It goes on as run {run}. With process: poll waits for output and the end, log pages the output, write and \
+        "It continues as run {run}. With process: poll waits for output and the end, log pages the output, write and \
          send-keys give it input, kill ends it."
     )
 }
 
-// Of lines for POSIX shells; other systems take none apart.
+// The tests parse lines of POSIX shells; other systems parse none.
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What `process` gives a run's input, and what its terminal shows.
+//! `process write`, `send-keys`, `submit`, `paste`, `screen` and `resize`: a run's input and its terminal.
 
 use super::process::FoundRun;
 use tenure_core::spec::Size;
@@ -9,7 +9,7 @@ use tenure_supervisor::screen_of;
 use tenure_supervisor::stdin;
 
 pub(super) async fn write(run: FoundRun, data: &str, eof: bool) -> Result<ProcessReply, Refusal> {
-    give(&run, data.as_bytes(), eof).await
+    write_stdin(&run, data.as_bytes(), eof).await
 }
 
 pub(super) async fn send_keys(
@@ -19,11 +19,11 @@ pub(super) async fn send_keys(
     keys: &[String],
 ) -> Result<ProcessReply, Refusal> {
     let bytes = stdin::encode_input(&run.row, literal, hex, keys).await?;
-    give(&run, &bytes, false).await
+    write_stdin(&run, &bytes, false).await
 }
 
 pub(super) async fn submit(run: FoundRun) -> Result<ProcessReply, Refusal> {
-    give(&run, stdin::enter(&run.row), false).await
+    write_stdin(&run, stdin::enter(&run.row), false).await
 }
 
 pub(super) async fn paste(
@@ -32,23 +32,23 @@ pub(super) async fn paste(
     bracketed: Option<bool>,
 ) -> Result<ProcessReply, Refusal> {
     let bytes = stdin::paste(&run.row, text, bracketed).await?;
-    give(&run, &bytes, false).await
+    write_stdin(&run, &bytes, false).await
 }
 
-/// Gives bytes to the run's input, and waits until the command has taken them.
-async fn give(found: &FoundRun, bytes: &[u8], eof: bool) -> Result<ProcessReply, Refusal> {
+/// Writes bytes to the run's stdin, and waits until the command has read them.
+async fn write_stdin(found: &FoundRun, bytes: &[u8], eof: bool) -> Result<ProcessReply, Refusal> {
     let run = &found.row.ticket.run_id;
     if !found.row.ticket.options.stdin && found.row.ending.is_none() {
         return Err(Refusal::wrong_state(format!(
-            "run {run} was started without an input that can be written to: start it with exec"
+            "run {run} was started without a writable stdin: start it with exec"
         )));
     }
     found.daemon.supervisor.type_into(&found.row, bytes, None, eof).await?;
-    let end = if eof { ", and the input is at its end" } else { "" };
+    let end = if eof { " and closed its stdin" } else { "" };
     Ok(ProcessReply {
         run: Some(found.daemon.listed(&found.row, 0).await),
         bytes_written: Some(bytes.len() as u64),
-        message: format!("Run {run} was given {} bytes{end}.", bytes.len()),
+        message: format!("Wrote {} bytes to run {run}{end}.", bytes.len()),
         ..ProcessReply::default()
     })
 }

@@ -1,4 +1,4 @@
-//! `process list`, and how each run is shown: its records, and what its keeper sees while it lives.
+//! `process list`, and the JSON of a run: its records, and its keeper's live data.
 
 use crate::daemon::Daemon;
 use std::sync::Arc;
@@ -14,25 +14,26 @@ use tenure_supervisor::run_output::command_of;
 use tenure_supervisor::run_output::output_of;
 use tenure_supervisor::run_output::reading;
 
-/// How many runs are listed, and at most.
+/// Default number of listed runs.
 const RUNS: u64 = 50;
-const MOST_RUNS: u64 = 200;
-/// How many characters of each run's command a list has.
+/// Maximum number of listed runs.
+const MAX_RUNS: u64 = 200;
+/// Maximum number of characters of a command in a list.
 const LIST_COMMAND: usize = 400;
-/// How many characters of each run's tail a list has.
+/// Number of characters of output per run in a list.
 const LIST_TAIL: usize = 200;
 
-/// The runs that the requester may see, the newest first.
+/// Lists the runs that the requester may see, the newest first.
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
     limit: Option<u64>,
     who: &Requester,
 ) -> Result<ProcessReply, Refusal> {
-    let limit = limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
+    let limit = limit.unwrap_or(RUNS).clamp(1, MAX_RUNS);
     let query = Query { limit: usize::try_from(limit).unwrap_or(usize::MAX), ..Query::default() };
     let (rows, next) = daemon.supervisor.list(query, who).await?;
     let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));
-    let mut runs = daemon.approvals.listed_asked(who).await?;
+    let mut runs = daemon.approvals.list_pending(who).await?;
     runs.extend(futures_util::future::join_all(listing).await);
     runs.iter_mut().for_each(|run| run.command = shortened(&run.command));
     let lines: Vec<String> = runs.iter().map(line).collect();
@@ -42,7 +43,7 @@ pub(super) async fn list(
         (false, None) => lines.join("\n"),
         (false, Some(_)) => {
             format!(
-                "{}\nThere are older ones: a greater limit shows up to 200, `tenure ps --all` every one.",
+                "{}\nThere are older runs: a greater limit shows up to 200, `tenure ps --all` shows all.",
                 lines.join("\n")
             )
         }
@@ -50,7 +51,7 @@ pub(super) async fn list(
     Ok(ProcessReply { runs: Some(runs), truncated, message, ..ProcessReply::default() })
 }
 
-/// A command line in a list: its beginning says which it is.
+/// Returns the beginning of a long command line.
 fn shortened(command: &str) -> String {
     match command.char_indices().nth(LIST_COMMAND) {
         Some((end, _)) => format!("{}…", &command[..end]),
@@ -78,13 +79,13 @@ fn line(run: &Listed) -> String {
 }
 
 impl Daemon {
-    /// A run, as `process` shows it.
+    /// Returns a run as `process` shows it.
     pub(super) async fn listed(&self, row: &RunRow, tail_chars: usize) -> Listed {
         let view = self.supervisor.view(row);
         let ended = view.ending.as_ref().map(|ending| (outcome(&ending.termination), ending));
-        let live = if ended.is_some() { Live::default() } else { self.look_at(row).await };
+        let live = if ended.is_some() { LiveState::default() } else { self.live_state(row).await };
         let (dir, over) = (output_of(row), ended.is_some());
-        // A tail that cannot be read is only a tail less.
+        // If the output cannot be read, the tail is left out.
         let tail = reading(move || text::last(&dir, tail_chars, over)).await.unwrap_or_default();
         let began = view.note.as_ref().map_or(row.ticket.created_at_ms, |note| note.started_at_ms);
         let until = ended.as_ref().map_or_else(clock::unix_ms, |(_, ending)| ending.ended_at_ms);
@@ -110,14 +111,14 @@ impl Daemon {
         }
     }
 
-    /// The same with the tail of a single run.
+    /// Returns a single run, with a longer tail than in a list.
     pub(super) async fn listed_alone(&self, row: &RunRow) -> Listed {
         self.listed(row, TAIL_CHARS).await
     }
 
-    /// What its keeper sees of a run that lives.
-    async fn look_at(&self, row: &RunRow) -> Live {
-        let mut live = Live { waiting: Waiting::Unknown, ..Live::default() };
+    /// Asks the keeper of a live run for its state.
+    async fn live_state(&self, row: &RunRow) -> LiveState {
+        let mut live = LiveState { waiting: Waiting::Unknown, ..LiveState::default() };
         let Ok(mut link) = self.supervisor.viewer(row).await else { return live };
         if let Ok(KeeperMessage::Status { stdin_open, last_output_at_ms, .. }) =
             link.ask(&KeeperRequest::Status, &[]).await
@@ -133,14 +134,14 @@ impl Daemon {
     }
 }
 
-/// What a keeper sees; of a run that has ended, nothing.
-struct Live {
+/// The keeper's live data of a run. Empty for an ended run.
+struct LiveState {
     stdin_open: bool,
     last_output_at_ms: Option<u64>,
     waiting: Waiting,
 }
 
-impl Default for Live {
+impl Default for LiveState {
     fn default() -> Self {
         Self { stdin_open: false, last_output_at_ms: None, waiting: Waiting::No }
     }

@@ -1,4 +1,4 @@
-//! `process log`: lines of the whole kept output, from any line on. Nothing counts as read by it.
+//! `process log`: pages through the stored output by line. It does not advance the cursor of `poll`.
 
 use super::call::LogPart;
 use super::process::FoundRun;
@@ -14,17 +14,17 @@ use tenure_supervisor::run_output::output_of;
 use tenure_supervisor::run_output::reading;
 use tenure_supervisor::sync::lock;
 
-/// How many runs' lines are known by number at a time.
-const KNOWN: usize = 16;
+/// Number of runs whose line index is cached.
+const CACHED_INDEXES: usize = 16;
 
-/// Where the lines of the runs begin whose logs were read last.
+/// Cache of line indexes of the runs whose logs were read last.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     last: Mutex<VecDeque<(RunId, LineIndex)>>,
 }
 
 impl Indexes {
-    /// Takes what is known of a run; two who read at once build it twice.
+    /// Takes the index of a run out of the cache. Two concurrent readers build it twice.
     fn take(&self, run: &RunId) -> LineIndex {
         let mut last = lock(&self.last);
         let at = last.iter().position(|(known, _)| known == run);
@@ -34,7 +34,7 @@ impl Indexes {
     fn put(&self, run: RunId, index: LineIndex) {
         let mut last = lock(&self.last);
         last.push_back((run, index));
-        if last.len() > KNOWN {
+        if last.len() > CACHED_INDEXES {
             last.pop_front();
         }
     }
@@ -70,7 +70,7 @@ async fn log_from_byte(daemon: &Arc<Daemon>, row: &RunRow, offset: u64) -> Resul
     let (dir, over) = (output_of(row), row.ending.is_some());
     let read = reading(move || text::from_byte(&dir, offset, REPLY_CHARS, over)).await?;
     let message = match read.next_offset {
-        Some(next) => format!("The output from byte {offset} on; it goes on at byteOffset {next}."),
+        Some(next) => format!("The output from byte {offset}; it continues at byteOffset {next}."),
         None => format!("The output from byte {offset} to its end."),
     };
     Ok(ProcessReply {
@@ -87,7 +87,7 @@ fn about(page: &Page) -> String {
     let Page { first_line, lines, total_lines, next_line, .. } = page;
     match (lines, next_line) {
         (0, _) if *total_lines == 0 => "There is no output.".to_owned(),
-        (0, _) => format!("There are only {total_lines} lines: line {first_line} is not there."),
+        (0, _) => format!("There are only {total_lines} lines: line {first_line} does not exist."),
         (_, None) => format!("Lines {first_line} to {} of {total_lines}.", first_line + lines - 1),
         (_, Some(next)) => format!(
             "Lines {first_line} to {} of {total_lines}; the next page has offset {next}.",

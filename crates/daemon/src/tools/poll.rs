@@ -1,5 +1,5 @@
-//! `process poll`: waits for output or the end. What is unread is given once: it counts as read, and the end as seen,
-//! when the reply was written; one that was lost on the way is given again.
+//! `process poll`: waits for new output or the end. Output is delivered once: it counts as read, and the end as seen, when
+//! the reply was written to the client. A lost reply is delivered again.
 
 use super::process::FoundRun;
 use crate::daemon::Daemon;
@@ -21,14 +21,14 @@ use tenure_supervisor::scope_locks::ScopeLocks;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long a poll waits that does not say.
-const USUAL: Duration = Duration::from_secs(10);
-/// How often a run is looked at that another daemon holds.
-const LOOK: Duration = Duration::from_millis(250);
+/// Default wait of a poll.
+const DEFAULT_WAIT: Duration = Duration::from_secs(10);
+/// Interval between two reads of a run that another daemon holds.
+const REREAD_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolReply<ProcessReply>, Refusal> {
     let FoundRun { daemon, row, who } = run;
-    let asked = timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
+    let asked = timeout_ms.map_or(DEFAULT_WAIT, |ms| Duration::from_millis(ms.min(POLL_MS)));
     let deadline = Instant::now() + asked;
     let run = row.ticket.run_id.clone();
     let sight = daemon.supervisor.watch_run_end(&row, &who).await;
@@ -36,7 +36,7 @@ pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolR
         let row = daemon.supervisor.row(&run).await?;
         let listed = daemon.listed_alone(&row).await;
         let mut reply = reply(listed, None, "Another poll of this run is waiting for its output.");
-        reply.message = say_cut(reply.message, timeout_ms);
+        reply.message = add_wait_limit(reply.message, timeout_ms);
         return Ok(ToolReply::plain(reply));
     };
     let mut marks = Marks::read(&daemon, &run).await?;
@@ -48,11 +48,11 @@ pub(super) async fn poll(run: FoundRun, timeout_ms: Option<u64>) -> Result<ToolR
     let sight = row.ending.is_some().then_some(sight);
     let poll = FinishedPoll { daemon, run, marks, turn, sight };
     let mut reply = reply(listed, Some(unread), "");
-    reply.message = say_cut(reply.message, timeout_ms);
+    reply.message = add_wait_limit(reply.message, timeout_ms);
     Ok(ToolReply { reply, receipt: Receipt::new(move || poll.record()) })
 }
 
-/// Turns of polls. A run has one reader at a time, because what is unread is given once.
+/// Turns of polls. A run has one reader at a time, because output is delivered once.
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
     waiting: ScopeLocks,
@@ -60,21 +60,21 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Waits for one's turn; `None` if another poll still waits for output at the deadline. A poll that has its output
-    /// is waited for: a client that polls again at once comes before the receipt of its last reply.
+    /// Waits for this poll's turn. Returns `None` if another poll still waits for output at the deadline. A poll that already has
+    /// its output is awaited longer: a client that polls again at once may come before the receipt of its last reply.
     async fn turn(
         &self,
         run: &RunId,
         deadline: Instant,
     ) -> Option<(OwnedMutexGuard<()>, OwnedMutexGuard<()>)> {
         let waiting = timeout_at(deadline, self.waiting.turn(run.as_str())).await.ok()?;
-        let patience = deadline.max(Instant::now() + USUAL);
-        let replying = timeout_at(patience, self.replying.turn(run.as_str())).await.ok()?;
+        let receipt_deadline = deadline.max(Instant::now() + DEFAULT_WAIT);
+        let replying = timeout_at(receipt_deadline, self.replying.turn(run.as_str())).await.ok()?;
         Some((waiting, replying))
     }
 }
 
-/// Up to where a run was read. What somebody else looks at is still unread to its owner.
+/// Read positions of a run. Output that others read is still unread for its owner.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Marks {
@@ -99,7 +99,7 @@ struct FinishedPoll {
     run: RunId,
     marks: Marks,
     turn: OwnedMutexGuard<()>,
-    /// Of the run's end.
+    /// Marks the run's end as seen.
     sight: Option<SeenGuard>,
 }
 
@@ -109,7 +109,7 @@ impl FinishedPoll {
             let Self { daemon, run, marks, turn, sight } = self;
             let marks = serde_json::to_string(&marks).unwrap_or_default();
             if let Err(error) = daemon.supervisor.registry.read_to(run.clone(), marks).await {
-                tracing::error!(%run, %error, "up to where a run was read is not recorded");
+                tracing::error!(%run, %error, "cannot record the read position");
             }
             if let Some(sight) = sight {
                 sight.seen().await;
@@ -119,7 +119,7 @@ impl FinishedPoll {
     }
 }
 
-/// Waits until there is something unread, the run has ended, or the time is up.
+/// Waits until there is unread output, the run has ended, or the time is up.
 async fn wait(
     daemon: &Arc<Daemon>,
     from: TextCursor,
@@ -129,7 +129,7 @@ async fn wait(
     let run = row.ticket.run_id.clone();
     let mut follower = daemon.supervisor.runs.get(&run).map(OutputFollower::new);
     loop {
-        // Before the files: what it printed before its end is there.
+        // Before the files, so that they contain everything that was printed before the end.
         let row = daemon.supervisor.row(&run).await?;
         let (dir, over) = (output_of(&row), row.ending.is_some());
         let unread = reading(move || text::unread(&dir, from, UNREAD_CHARS, over)).await?;
@@ -139,16 +139,16 @@ async fn wait(
         let more = async {
             match &mut follower {
                 Some(follower) if !follower.is_over() => follower.grown_beyond(unread.to.offset()).await,
-                _ => sleep(LOOK).await,
+                _ => sleep(REREAD_INTERVAL).await,
             }
         };
-        // At the deadline it is looked at a last time.
+        // After the deadline the output is read a last time.
         let _ = timeout_at(deadline, more).await;
     }
 }
 
-/// Says that less was waited for than was asked.
-fn say_cut(message: String, asked_ms: Option<u64>) -> String {
+/// Adds a note if the requested wait exceeds the limit.
+fn add_wait_limit(message: String, asked_ms: Option<u64>) -> String {
     match asked_ms {
         Some(ms) if ms > POLL_MS => format!("{message} (A poll waits at most {POLL_MS} ms, not {ms}.)"),
         Some(_) | None => message,
@@ -161,12 +161,12 @@ fn reply(run: Listed, unread: Option<Unread>, note: &str) -> ProcessReply {
     let message = match run.status {
         _ if !note.is_empty() => note.to_owned(),
         Status::Running if run.waiting_for_input == Waiting::Yes => {
-            "It waits for input: write, send-keys, paste or submit give it some.".to_owned()
+            "It waits for input: use write, send-keys, paste or submit.".to_owned()
         }
-        Status::Running if text.is_empty() => "It runs; there is no new output.".to_owned(),
-        Status::Running => "It runs.".to_owned(),
+        Status::Running if text.is_empty() => "It is running; there is no new output.".to_owned(),
+        Status::Running => "It is running.".to_owned(),
         Status::Completed => format!("It has exited with code {}.", run.exit_code.unwrap_or_default()),
-        Status::Failed | Status::ApprovalPending => "It has ended before it was done.".to_owned(),
+        Status::Failed | Status::ApprovalPending => "It ended before it was done.".to_owned(),
     };
     let retry_in_ms =
         (running && text.is_empty()).then(|| retry(run.last_output_at_ms.unwrap_or(run.created_at_ms)));
@@ -182,7 +182,7 @@ fn reply(run: Listed, unread: Option<Unread>, note: &str) -> ProcessReply {
     }
 }
 
-/// The longer a run has been silent, the longer the next poll can wait.
+/// Returns when to poll again: the longer a run has been silent, the later.
 fn retry(silent_since_ms: u64) -> u64 {
     match clock::unix_ms().saturating_sub(silent_since_ms) / 1000 {
         0..15 => 5_000,

@@ -1,4 +1,4 @@
-//! `process`: finds the run that is meant, as the one who asks may see it, and does what is asked.
+//! `process`: finds the run, if the requester may see it, and executes the action.
 
 use super::call::{ProcessCall, RunAction};
 use super::{end, input, list, log, poll};
@@ -22,7 +22,7 @@ pub(super) struct FoundRun {
 }
 
 impl Daemon {
-    /// Does something with commands that were started.
+    /// Executes a request of the `process` tool.
     pub(crate) async fn process(
         self: &Arc<Self>,
         request: ProcessRequest,
@@ -40,7 +40,7 @@ impl Daemon {
         };
         let row = match self.supervisor.find(&id, &who).await {
             Err(refusal) if refusal.code == Code::NoSuchRun => {
-                match self.approvals.about_question(&id, action.on_pending(), &who).await? {
+                match self.approvals.process_pending(&id, action.on_pending(), &who).await? {
                     Pending::Unknown => return Err(no_such_run(&id)),
                     Pending::Answer(reply) => return Ok(ToolReply::plain(*reply)),
                     Pending::Started => self.supervisor.find(&id, &who).await?,
@@ -70,5 +70,5 @@ impl Daemon {
 
 fn no_such_run(id: &str) -> Refusal {
     let shown: String = id.chars().take(64).collect();
-    Refusal::no_such_run(format!("no run has the id {shown:?}: process list shows those there are"))
+    Refusal::no_such_run(format!("no run has the id {shown:?}: list runs with process list"))
 }

@@ -1,4 +1,4 @@
-//! An `exec` whose daemon went away: its caller asks the next one, which goes on with the run that was started.
+//! Resumes an `exec` call after a restart of the daemon: the caller sends it again, and gets the run that was started.
 
 use super::exec::{ExecRun, ended, running};
 use crate::daemon::Daemon;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_core::receipt::ToolReply;
 use tenure_core::tools::ExecReply;
 use tenure_os::clock;
-use tenure_policy::exec_spec::Wanted;
+use tenure_policy::exec_spec::ExecSpec;
 use tenure_store::RunRow;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
@@ -16,11 +16,11 @@ use tenure_supervisor::foreground::Foreground;
 use tokio::time::Instant;
 
 impl Daemon {
-    /// Waits for the end of a run for as long as its call still may. If the caller goes away meanwhile, it is ended.
+    /// Waits for the end of a run for the rest of its call's window. The run ends if the caller disconnects meanwhile.
     pub(super) async fn resume_exec(
         self: &Arc<Self>,
         row: RunRow,
-        wanted: Wanted,
+        spec: ExecSpec,
         who: &Requester,
     ) -> Result<ToolReply<ExecReply>, Refusal> {
         let run_id = row.ticket.run_id.clone();
@@ -29,7 +29,7 @@ impl Daemon {
         }
         let sight = self.supervisor.watch_run_end(&row, who).await;
         let elapsed = Duration::from_millis(clock::unix_ms().saturating_sub(row.ticket.created_at_ms));
-        let deadline = Instant::now() + wanted.window.saturating_sub(elapsed);
+        let deadline = Instant::now() + spec.window.saturating_sub(elapsed);
         let foreground = self.supervisor.runs.get(&run_id).map(|held| Foreground::of(&self.supervisor, held));
         let view = self.supervisor.view_at_end(row, Some(deadline)).await?;
         if let Some(foreground) = foreground {
@@ -42,8 +42,8 @@ impl Daemon {
         };
         let receipt = sight.of(view.ending.is_some());
         let reply = match &view.ending {
-            Some(ending) => ended(run, ending, wanted.warnings).await?,
-            None => running(run, wanted.warnings).await?,
+            Some(ending) => ended(run, ending, spec.warnings).await?,
+            None => running(run, spec.warnings).await?,
         };
         Ok(ToolReply { reply, receipt })
     }

@@ -82,11 +82,11 @@ pub enum BadEntryWhy {
     #[error("no program is found under a path with //, /./ or /../ in it; write the path without them")]
     NotNormal,
     /// The program is not a glob.
-    #[error("the program is no glob: {0}; put [ ] around a character that is meant literally")]
+    #[error("the program is not a valid glob: {0}; put [ ] around a character that is meant literally")]
     Glob(String),
     /// The arguments are not a regular expression.
     #[error(
-        "args is no regular expression: {0}; correct it, and put a backslash before what is meant literally"
+        "args is not a valid regular expression: {0}; correct it, and put a backslash before literal characters"
     )]
     Regex(String),
     /// A pattern is too large.
@@ -136,12 +136,12 @@ impl<'a> Call<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Exact(ExactPattern),
-    Glob { program: GlobMatcher, place: Place, args: Option<Regex> },
+    Glob { program: GlobMatcher, form: ProgramForm, args: Option<Regex> },
 }
 
 /// The form in which an entry names its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ProgramForm {
     /// A bare name.
     Name,
     /// A single path.
@@ -172,12 +172,12 @@ impl Pattern {
             (Some(exact), None) => Self::exact(&entry.program, exact),
             (None, args) => {
                 let args = args.as_deref().map(regex).transpose()?;
-                let place = match &entry.program {
-                    program if !program.contains('/') => Place::Name,
-                    program if program.contains(['*', '?', '[', '{']) => Place::Paths,
-                    _ => Place::Path,
+                let form = match &entry.program {
+                    program if !program.contains('/') => ProgramForm::Name,
+                    program if program.contains(['*', '?', '[', '{']) => ProgramForm::Paths,
+                    _ => ProgramForm::Path,
                 };
-                Ok(Self::Glob { program: glob(&entry.program, place == Place::Name)?, place, args })
+                Ok(Self::Glob { program: glob(&entry.program, form == ProgramForm::Name)?, form, args })
             }
         }
     }
@@ -195,10 +195,10 @@ impl Pattern {
     pub(super) fn names(&self, call: Call<'_>) -> bool {
         match self {
             Self::Exact(exact) => exact.program == call.program.called,
-            Self::Glob { program, place: Place::Path | Place::Paths, .. } => {
+            Self::Glob { program, form: ProgramForm::Path | ProgramForm::Paths, .. } => {
                 program.is_match(&call.program.called)
             }
-            Self::Glob { program, place: Place::Name, .. } => {
+            Self::Glob { program, form: ProgramForm::Name, .. } => {
                 let word = call.argv.first().filter(|_| call.program.through_path);
                 word.is_some_and(|word| !word.contains('/') && program.is_match(word))
             }
@@ -210,8 +210,8 @@ impl Pattern {
     /// Returns true if the pattern also covers the target of the links by which a program is called.
     pub(super) fn follows(&self, call: Call<'_>) -> bool {
         match self {
-            Self::Glob { program, place: Place::Paths, .. } => program.is_match(&call.program.real),
-            Self::Exact(_) | Self::Glob { place: Place::Name | Place::Path, .. } => true,
+            Self::Glob { program, form: ProgramForm::Paths, .. } => program.is_match(&call.program.real),
+            Self::Exact(_) | Self::Glob { form: ProgramForm::Name | ProgramForm::Path, .. } => true,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Asking somebody what an agent may do: a question among the approvals, with the answers that the agent offers. The
-//! question and its answer are records, so the next daemon goes on waiting for it, or finds it answered.
+//! Permission requests of agents: approval requests with options that the agent offers. Request and answer are recorded,
+//! so the next daemon continues to wait for the answer, or finds it.
 
 use super::without_question;
 use crate::Approvals;
@@ -16,64 +16,64 @@ use tenure_store::{ApprovalRow, ApprovalState};
 use tenure_supervisor::Refusal;
 use tokio::time::sleep;
 
-/// The pause before the registry is asked again.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Pause before the registry is read again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Number of tries to find a question that is to be withdrawn.
-const WITHDRAWALS: usize = 10;
+/// Maximum number of attempts to find a request that is to be withdrawn.
+const WITHDRAW_ATTEMPTS: usize = 10;
 
-/// Maximum length of a text in an answered question and in its event, in bytes.
-const KEPT: usize = 4 << 10;
+/// Maximum length of a text in the record of an answered request, in bytes.
+const ANSWERED_TEXT_BYTES: usize = 4 << 10;
 
-/// A question about what an agent wants to do, as it is recorded.
+/// Record of an agent's permission request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
-    /// The title of what the agent wants to do.
+    /// The title of the agent's action.
     pub title: String,
     /// The working directory.
     pub cwd: String,
     /// The details for people.
     #[serde(default)]
     pub details: ToolDetails,
-    /// The variables of a command. Their values are kept until the question is answered.
+    /// The variables of a command. Their values are kept until the request is answered.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Names of the command's variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_names: Vec<String>,
-    /// The answers that the agent offers.
+    /// The options that the agent offers.
     pub options: Vec<PermissionJson>,
-    /// The answer that was chosen.
+    /// The chosen option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
 }
 
-/// How a question is answered.
+/// Answer to a permission request.
 pub enum Choice<'a> {
-    /// With the first option of this kind.
+    /// The first option of this kind.
     Like(ApprovalState),
-    /// With this option.
+    /// The option with this id.
     Option(&'a str),
 }
 
 impl Permission {
-    /// The question, if it is one of these.
+    /// Reads the permission request of a row. Returns `None` for commands.
     pub fn read(row: &ApprovalRow) -> Option<Self> {
         Self::of(&row.approval.asked)
     }
 
-    /// Reads the question out of a recorded request.
+    /// Reads the permission request of a record. Returns `None` for commands.
     pub fn of(asked: &Value) -> Option<Self> {
         Self::deserialize(asked.get("permission")?).ok()
     }
 
-    /// The record of the question.
+    /// Returns the record of the request.
     pub fn recorded(&self) -> Value {
         json!({ "permission": self })
     }
 
-    /// What people and programs read of it.
+    /// Returns the request as clients see it.
     pub fn shown(self, without: Approval) -> Approval {
         Approval {
             command: self.title,
@@ -88,15 +88,16 @@ impl Permission {
         }
     }
 
-    /// The record of the question after its answer: cut, and without variables.
-    pub fn kept(self) -> Value {
-        let (title, details) = (cut(&self.title, KEPT).into_owned(), self.details.cut(KEPT));
+    /// Returns the record of an answered request: shortened, and without the values of variables.
+    pub fn redacted(self) -> Value {
+        let (title, details) =
+            (cut(&self.title, ANSWERED_TEXT_BYTES).into_owned(), self.details.cut(ANSWERED_TEXT_BYTES));
         Self { title, details, env: BTreeMap::new(), ..self }.recorded()
     }
 
-    /// Which option a choice is, and what became of the question by that.
+    /// Returns the option of a choice, and the resulting state of the request.
     fn choose(&self, choice: &Choice<'_>) -> Result<(Option<String>, ApprovalState), Refusal> {
-        // An id that stands for options of several kinds is no answer: the agent would choose its meaning.
+        // An id that several options of different kinds share is ambiguous: the agent would choose its meaning.
         let is_one = |option: &PermissionJson| {
             self.options.iter().all(|other| other.id != option.id || other.kind == option.kind)
         };
@@ -110,24 +111,24 @@ impl Permission {
             Choice::Like(ApprovalState::AllowedOnce) => match of_kind(&["allow_once"]) {
                 Some(id) => Ok((Some(id), ApprovalState::AllowedOnce)),
                 None => Err(Refusal::invalid(format!(
-                    "it offers nothing that allows it once: choose one of {}",
+                    "the agent offers no option to allow this once: choose one of {}",
                     offers()
                 ))),
             },
             Choice::Like(ApprovalState::AllowedAlways) => match of_kind(&["allow_always"]) {
                 Some(id) => Ok((Some(id), ApprovalState::AllowedAlways)),
                 None => Err(Refusal::invalid(format!(
-                    "it offers nothing that allows it always: choose one of {}",
+                    "the agent offers no option to allow this always: choose one of {}",
                     offers()
                 ))),
             },
-            // Where no refusal is offered, the request is cancelled.
+            // Without an option to reject, the request is cancelled.
             Choice::Like(_) => Ok((of_kind(&["reject_once", "reject_always"]), ApprovalState::Denied)),
             Choice::Option(id) => {
                 let Some(option) = self.options.iter().find(|option| option.id == *id && is_one(option))
                 else {
                     return Err(Refusal::invalid(format!(
-                        "{id:?} is not offered: choose one of {}",
+                        "unknown option {id:?}: choose one of {}",
                         offers()
                     )));
                 };
@@ -143,36 +144,36 @@ impl Permission {
 }
 
 impl Approvals {
-    /// Nobody is asked any more what the agent of a session may do: its turn is over.
+    /// Withdraws the permission requests of a session whose turn has ended.
     pub async fn withdraw_permissions(&self, key: &SessionKey) {
         let questions = self.own_questions().await.unwrap_or_else(|refusal| {
-            tracing::warn!(session = %key, why = refusal.detail, "its questions wait until they expire");
+            tracing::warn!(session = %key, why = refusal.detail, "cannot withdraw permission requests: they stay open until they expire");
             Vec::new()
         });
         for row in questions {
             if row.approval.session.as_deref() == Some(key.as_str()) && Permission::read(&row).is_some() {
-                // Somebody may be faster.
+                // It may be answered meanwhile.
                 let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), "the turn's end")).await;
             }
         }
     }
 
-    /// Withdraws a question, because the agent has changed the subject of its request.
+    /// Withdraws a request, because the agent has changed its subject.
     pub async fn withdraw_question(&self, id: &RunId) {
-        // The question may be on its way to the registry. If it arrives too late for this, its turn's end withdraws it.
-        for _ in 0..WITHDRAWALS {
+        // The request may not be recorded yet. If that takes too long, the end of the turn withdraws it.
+        for _ in 0..WITHDRAW_ATTEMPTS {
             match self.supervisor.registry.approval(id.clone()).await {
                 Ok(Some(row)) => {
                     let by = "the agent, which changed it";
                     let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), by)).await;
                     return;
                 }
-                Ok(None) | Err(_) => sleep(PAUSE).await,
+                Ok(None) | Err(_) => sleep(RETRY_PAUSE).await,
             }
         }
     }
 
-    /// What the agent of a session asks and nobody has answered.
+    /// Returns the open permission requests of a session.
     pub async fn questions_of(&self, key: &SessionKey) -> Result<Vec<Approval>, Refusal> {
         let rows = self.asked_by(key).await?;
         let shown = |row: &ApprovalRow| Some(Permission::read(row)?.shown(without_question(row)));
@@ -185,7 +186,7 @@ impl Approvals {
         Ok(rows.into_iter().filter(|row| row.approval.session.as_deref() == Some(key.as_str())).collect())
     }
 
-    /// Answers one of these with one of the options that it offers.
+    /// Answers a session's permission request with one of its options.
     pub async fn answer_question(
         self: &Arc<Self>,
         key: &SessionKey,
@@ -196,16 +197,16 @@ impl Approvals {
         let mut meant = rows.iter().filter(|row| row.approval.id.as_str().starts_with(question));
         let (Some(row), None) = (meant.next(), meant.next()) else {
             return Err(Refusal::no_such_run(format!(
-                "session {key} asks no question {question:?}: `status` lists them"
+                "session {key} has no open request {question:?}: list requests with `status`"
             )));
         };
         let Some(permission) = Permission::read(row) else {
-            return Err(Refusal::forbidden("what may be executed is for a person to say"));
+            return Err(Refusal::forbidden("this request is about a command: only a person can answer it"));
         };
         self.answer_permission(row, permission, &Choice::Option(option), by).await
     }
 
-    /// Answers a question of an agent, once.
+    /// Answers a permission request, once.
     pub(crate) async fn answer_permission(
         self: &Arc<Self>,
         row: &ApprovalRow,

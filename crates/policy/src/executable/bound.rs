@@ -60,7 +60,7 @@ pub enum Content {
 #[derive(Debug, thiserror::Error)]
 pub enum Unbindable {
     /// The file cannot be read.
-    #[error("{path:?} cannot be looked at: {error}; see that it is there and readable")]
+    #[error("cannot read {path:?}: {error}; check that it exists and is readable")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -74,9 +74,7 @@ pub enum Unbindable {
         path: PathBuf,
     },
     /// Too many scripts have scripts as their interpreters.
-    #[error(
-        "{path:?} is one script too many: their interpreters are scripts themselves; correct their first lines"
-    )]
+    #[error("{path:?} has too many interpreters that are scripts themselves; correct their first lines")]
     TooDeep {
         /// The script at which the search ended.
         path: PathBuf,
@@ -87,7 +85,7 @@ pub enum Unbindable {
 #[derive(Debug, thiserror::Error)]
 pub enum Changed {
     /// The file is another one now.
-    #[error("{path:?} is not what was allowed, it has another {}; ask for it again", list(what))]
+    #[error("{path:?} has changed since it was allowed: another {}; request it again", list(what))]
     Differs {
         /// The file.
         path: PathBuf,
@@ -95,7 +93,7 @@ pub enum Changed {
         what: Vec<What>,
     },
     /// The file can no longer be examined.
-    #[error("what was allowed cannot be found again: {0}")]
+    #[error("a program that was allowed cannot be checked again: {0}")]
     Gone(#[from] Unbindable),
 }
 
@@ -208,7 +206,7 @@ impl Bound {
 fn look(real: &Path) -> io::Result<(Facts, Content, Vec<u8>)> {
     let facts = executable::facts(real)?;
     if !facts.is_file {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     match executable::open(real) {
         Ok(file) => {

@@ -26,19 +26,19 @@ pub struct Executable {
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     /// The word is empty, too long, or contains a NUL.
-    #[error("{word:?} is no name of a program; write one")]
+    #[error("{word:?} is not the name of a program; write one")]
     NoName {
         /// The word.
         word: String,
     },
     /// The working directory is relative.
-    #[error("{cwd:?} is no absolute directory; pass one as the workdir")]
+    #[error("the directory {cwd:?} is not absolute; pass an absolute workdir")]
     RelativeCwd {
         /// The directory.
         cwd: PathBuf,
     },
     /// No directory of the PATH has the program.
-    #[error("{word:?} is in no directory of the PATH; install it, or write its whole path")]
+    #[error("{word:?} is not in the PATH; install it, or write its whole path")]
     NotInPath {
         /// The word.
         word: String,
@@ -52,7 +52,7 @@ pub enum NotFound {
         error: io::Error,
     },
     /// The path is a directory, a device, or a file without permission to execute it.
-    #[error("{path:?} is no file that may be executed; write the path of a program, or chmod +x it")]
+    #[error("{path:?} is not an executable file; write the path of a program, or chmod +x it")]
     NotExecutable {
         /// The path.
         path: PathBuf,

@@ -18,7 +18,7 @@ pub enum Unrenderable {
         programs: usize,
     },
     /// A program has a relative path, so its meaning would depend on the working directory.
-    #[error("{path:?} is no absolute path; resolve the program first")]
+    #[error("{path:?} is not absolute; resolve the program first")]
     Relative {
         /// The program.
         path: PathBuf,

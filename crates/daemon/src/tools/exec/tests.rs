@@ -1,4 +1,4 @@
-//! Whether `exec` runs a command, asks about it or refuses it, without executing anything.
+//! Tests of `exec`: it runs a command, asks about it or refuses it. Nothing is executed.
 
 use crate::fixture::{FakeKeeper, TestDaemon, client, exited, operator, soon};
 use serde_json::{Value, json};
@@ -12,31 +12,31 @@ use tenure_policy::allowlist_entries;
 use tenure_supervisor::Refusal;
 
 /// A daemon, and programs that are found and read but never executed.
-struct Desk {
+struct ExecFixture {
     daemon: TestDaemon,
     dir: TempDir,
 }
 
-impl Desk {
+impl ExecFixture {
     async fn new(mode: Mode, ask: Ask) -> Self {
         Self::of(TestDaemon::with(|settings| (settings.exec.mode, settings.exec.ask) = (mode, ask)).await)
     }
 
     fn of(daemon: TestDaemon) -> Self {
-        let desk = Self { daemon, dir: tempfile::tempdir().expect("a directory") };
+        let fixture = Self { daemon, dir: tempfile::tempdir().expect("a directory") };
         for name in ["tool", "other"] {
-            let path = desk.program(name);
+            let path = fixture.program(name);
             std::fs::write(&path, format!("#!/bin/sh\necho {name}\n")).expect("a program");
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("executable");
         }
-        desk
+        fixture
     }
 
     fn program(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// A line in which each `@` stands for the directory of the programs.
+    /// Replaces each `@` of a line with the directory of the programs.
     fn line(&self, line: &str) -> String {
         line.replace('@', &format!("{}/", self.dir.path().display()))
     }
@@ -76,7 +76,7 @@ impl Desk {
         assert!(!self.daemon.has_launch());
     }
 
-    /// Has a line run, and returns the keeper that it was launched by.
+    /// Runs a line, and returns the keeper that launched it.
     async fn runs(&self, line: &str, more: Value) -> FakeKeeper {
         let playing = async {
             let keeper = self.daemon.next_keeper().await;
@@ -93,19 +93,19 @@ impl Desk {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_mode_deny_nothing_runs_and_nobody_is_asked() {
-    let desk = Desk::new(Mode::Deny, Ask::Always).await;
-    desk.allow("tool", None, None).await;
+    let fixture = ExecFixture::new(Mode::Deny, Ask::Always).await;
+    fixture.allow("tool", None, None).await;
     for more in [json!({}), json!({"ask": "always"})] {
-        let why = desk.refused("@tool", more).await;
+        let why = fixture.refused("@tool", more).await;
         assert!(why.contains("deny") && why.contains("operator"), "{why}");
     }
-    assert!(desk.daemon.approvals.approvals(true, &operator()).await.expect("a list").is_empty());
+    assert!(fixture.daemon.approvals.approvals(true, &operator()).await.expect("a list").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_mode_allowlist_a_line_runs_only_if_every_command_of_it_is_listed() {
-    let desk = Desk::new(Mode::Allowlist, Ask::Off).await;
-    desk.allow("tool", Some("good( .*)?"), None).await;
+    let fixture = ExecFixture::new(Mode::Allowlist, Ask::Off).await;
+    fixture.allow("tool", Some("good( .*)?"), None).await;
     for (line, parts) in [
         ("@other", &["command 1", "other", "no entry"][..]),
         ("@tool good && @other x", &["command 2", "other", "no entry"]),
@@ -116,24 +116,24 @@ async fn in_mode_allowlist_a_line_runs_only_if_every_command_of_it_is_listed() {
         ("@tool good $(@tool good)", &[]),
         ("A=1 @tool good", &[]),
     ] {
-        let why = desk.refused(line, json!({})).await;
+        let why = fixture.refused(line, json!({})).await;
         assert!(parts.iter().all(|part| why.contains(part)), "{line}: {why}");
         assert!(why.contains("operator") && why.contains("on-miss"), "it says what to do: {why}");
     }
-    desk.runs("@tool good thing", json!({})).await;
-    let entries = allowlist_entries::allowed(&desk.daemon.approvals).await.expect("the allowlist");
+    fixture.runs("@tool good thing", json!({})).await;
+    let entries = allowlist_entries::allowed(&fixture.daemon.approvals).await.expect("the allowlist");
     assert_eq!(entries[0].uses, 1, "a line that was refused is no use");
-    desk.runs("@tool good && @tool good thing", json!({})).await;
+    fixture.runs("@tool good && @tool good thing", json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listed_line_is_launched_as_it_was_understood() {
-    let desk = Desk::new(Mode::Allowlist, Ask::Off).await;
-    desk.allow("tool", None, None).await;
-    let keeper = desk.runs("@tool  'two  words'   \\x", json!({})).await;
+    let fixture = ExecFixture::new(Mode::Allowlist, Ask::Off).await;
+    fixture.allow("tool", None, None).await;
+    let keeper = fixture.runs("@tool  'two  words'   \\x", json!({})).await;
     let [_, option, line] = &keeper.ticket.command[..] else { panic!("{:?}", keeper.ticket.command) };
     assert_eq!(option, "-c");
-    let program = desk.program("tool").canonicalize().expect("a path");
+    let program = fixture.program("tool").canonicalize().expect("a path");
     assert!(line.contains(&program.display().to_string()), "{line}");
     assert!(line.contains("two  words") && !line.contains('\\'), "every word is quoted anew: {line}");
     assert_eq!(keeper.ticket.options.session_id.as_deref(), Some("agent:a:main"));
@@ -145,18 +145,18 @@ async fn a_program_that_changed_while_its_listed_command_waited_is_not_launched(
         settings.exec.mode = Mode::Allowlist;
         settings.runs.max = Some(1);
     });
-    let desk = Desk::of(daemon.await);
-    desk.allow("tool", None, None).await;
-    let first = desk.daemon.running(crate::fixture::command("first")).await;
+    let fixture = ExecFixture::of(daemon.await);
+    fixture.allow("tool", None, None).await;
+    let first = fixture.daemon.running(crate::fixture::command("first")).await;
     let changing = async {
-        let is_queued = async || desk.daemon.supervisor.starts.admission.queued() == 1;
+        let is_queued = async || fixture.daemon.supervisor.starts.admission.queued() == 1;
         crate::fixture::eventually("that it waits for a place", is_queued).await;
-        replace(&desk.program("tool"));
+        replace(&fixture.program("tool"));
         first.end(exited(0));
     };
-    let (reply, ()) = tokio::join!(desk.exec_with("@tool", json!({"background": true})), changing);
+    let (reply, ()) = tokio::join!(fixture.exec_with("@tool", json!({"background": true})), changing);
     assert_eq!(reply.expect_err("it is another program").code, Code::Denied);
-    assert!(!desk.daemon.has_launch());
+    assert!(!fixture.daemon.has_launch());
 }
 
 fn replace(program: &Path) {
@@ -165,35 +165,35 @@ fn replace(program: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_of_one_agent_allows_nothing_to_another() {
-    let desk = Desk::new(Mode::Allowlist, Ask::Off).await;
-    desk.allow("tool", None, Some("b")).await;
-    desk.refused("@tool", json!({})).await;
-    desk.allow("tool", None, Some("a")).await;
-    desk.runs("@tool", json!({})).await;
+    let fixture = ExecFixture::new(Mode::Allowlist, Ask::Off).await;
+    fixture.allow("tool", None, Some("b")).await;
+    fixture.refused("@tool", json!({})).await;
+    fixture.allow("tool", None, Some("a")).await;
+    fixture.runs("@tool", json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_mode_ask_a_person_is_asked_about_what_is_not_listed() {
-    let desk = Desk::new(Mode::Ask, Ask::Off).await;
-    desk.allow("tool", None, None).await;
-    desk.asked("@other", json!({})).await;
-    desk.asked("@tool > file", json!({})).await;
-    desk.runs("@tool", json!({})).await;
+    let fixture = ExecFixture::new(Mode::Ask, Ask::Off).await;
+    fixture.allow("tool", None, None).await;
+    fixture.asked("@other", json!({})).await;
+    fixture.asked("@tool > file", json!({})).await;
+    fixture.runs("@tool", json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_can_ask_for_more_caution_and_never_for_less() {
-    let listing = Desk::new(Mode::Allowlist, Ask::Off).await;
+    let listing = ExecFixture::new(Mode::Allowlist, Ask::Off).await;
     listing.allow("tool", None, None).await;
     listing.asked("@tool", json!({"ask": "always"})).await;
     listing.asked("@other", json!({"ask": "on-miss"})).await;
     listing.refused("@other", json!({"ask": "off"})).await;
-    let strict = Desk::new(Mode::Ask, Ask::Always).await;
+    let strict = ExecFixture::new(Mode::Ask, Ask::Always).await;
     strict.allow("tool", None, None).await;
     for ask in ["off", "on-miss", "always"] {
         strict.asked(&format!("@tool {ask}"), json!({"ask": ask})).await;
     }
-    let full = Desk::new(Mode::Full, Ask::Off).await;
+    let full = ExecFixture::new(Mode::Full, Ask::Off).await;
     full.asked("@tool", json!({"ask": "always"})).await;
     full.runs("@tool", json!({})).await;
 }

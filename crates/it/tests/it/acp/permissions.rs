@@ -399,7 +399,7 @@ fn a_session_under_approval_cannot_approve_or_choose_an_unattended_mode() {
     let child = text(&client.call("sessions", &spawn)["session"]["key"]);
     let question = acp.question();
     let answer = |option: &str| json!({"action": "answer", "sessionKey": child, "question": question["id"], "option": option});
-    refused(&mut client, &answer("allow"), &["at most ask", "for a person"]);
+    refused(&mut client, &answer("allow"), &["at most ask", "only a person"]);
     for mode in ["bypassPermissions", "code"] {
         let set = json!({"action": "set-mode", "sessionKey": child, "agentMode": mode});
         refused(&mut client, &set, &["at most ask", mode]);

@@ -37,7 +37,7 @@ fn a_tree_that_ignores_sigterm_in_two_sessions_is_gone_when_its_kill_returns() {
                 "{reply}"
             );
             let again = agent.process("kill", &run, &json!({}));
-            assert!(again["message"].as_str().is_some_and(|said| said.contains("had ended")), "{again}");
+            assert!(again["message"].as_str().is_some_and(|said| said.contains("already ended")), "{again}");
         }
         fixture.finish();
     }

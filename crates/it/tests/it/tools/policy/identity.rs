@@ -71,7 +71,7 @@ const CHANGES: [Change; 8] = [
         },
         "mode",
     ),
-    ("it is gone", |fixture| fs::remove_file(fixture.bin().join("real")).expect("unlink"), "cannot be found"),
+    ("it is gone", |fixture| fs::remove_file(fixture.bin().join("real")).expect("unlink"), "cannot be checked again"),
 ];
 
 /// Makes the program that is changed later.
@@ -213,7 +213,7 @@ fn an_unparsable_line_can_be_allowed_only_once_and_runs_as_shown() {
     let question = &fixture.questions()[0];
     assert!(question["onceOnly"].is_string() && question["programs"] == json!([]), "{question}");
     let why = fixture.answer(&id, "allow-always").refused(422, "invalid");
-    assert!(why.contains("this time only"), "{why}");
+    assert!(why.contains("only be allowed once"), "{why}");
     let _ = fixture.answer(&id, "allow-once").is(200);
     fixture.output(&id);
     assert_eq!(fixture.notes(), ["tool: a", "tool: b"]);
@@ -239,7 +239,7 @@ fn a_program_launcher_can_be_allowed_only_once() {
         }
         let id = fixture.asks(&line);
         let why = fixture.answer(&id, "allow-always").refused(422, "invalid");
-        assert!(why.contains("this time only") && why.contains("arguments"), "{line}: {why}");
+        assert!(why.contains("only be allowed once") && why.contains("arguments"), "{line}: {why}");
         let _ = fixture.answer(&id, "deny").is(200);
     }
 }

@@ -179,7 +179,7 @@ fn an_unreadable_question_hides_no_other_and_can_be_denied() {
     change(&fixture, &odd, "asked = '[]'");
     change(&fixture, &newer, "asked = json_set(asked, '$.version', 99)");
     assert_eq!(fixture.questions().iter().map(|it| text(&it["id"])).collect::<Vec<_>>(), [good]);
-    for (id, word) in [(odd, "cannot be read"), (newer, "newer Tenure")] {
+    for (id, word) in [(odd, "cannot be read"), (newer, "newer version of Tenure")] {
         let why = fixture.answer(&id, "allow-once").refused(409, "wrong-state");
         assert!(why.contains(word) && why.contains("deny it"), "{why}");
         assert_eq!(fixture.answer(&id, "deny").is(200).json()["state"], "denied");

@@ -1,9 +1,9 @@
-//! Asking a person, once about each command.
+//! New approval requests: at most one for each command of a session.
 
-use super::{Recorded, VERSION, shown};
+use super::{ApprovalRecord, VERSION, shown};
 use crate::Approvals;
 use crate::authorize::Question;
-use crate::exec_spec::Wanted;
+use crate::exec_spec::ExecSpec;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
@@ -15,42 +15,42 @@ use tenure_store::{ApprovalRow, ApprovalState, NewApproval, kind};
 use tenure_supervisor::Refusal;
 use tenure_supervisor::sync::lock;
 
-/// How many questions may wait at once: a person reads them.
-const MOST: usize = 200;
-/// Maximum length of a command in an event, in bytes. The question has all of it.
-const TOLD: usize = 4 << 10;
+/// Maximum number of open requests: a person reads them.
+const MAX_OPEN: usize = 200;
+/// Maximum length of a command in an event, in bytes. The request contains the whole command.
+const EVENT_COMMAND_BYTES: usize = 4 << 10;
 
 impl Approvals {
-    /// Asks a person. The same command of the same session is asked about once.
-    pub async fn ask_about(
+    /// Requests an approval. A second request for the same command of a session returns the first one.
+    pub async fn request_approval(
         self: &Arc<Self>,
         request: &ExecRequest,
-        wanted: Wanted,
+        spec: ExecSpec,
         question: Question,
     ) -> Result<ExecReply, Refusal> {
-        // One at a time, so that nobody asks between the look and the question.
-        let _turn = self.waiting.turn.lock().await;
-        if let Some(id) = self.asked_already(&wanted).await? {
+        // One at a time, so that two calls cannot both find no request and create one.
+        let _guard = self.pending.request_lock.lock().await;
+        if let Some(id) = self.find_in_memory(&spec).await? {
             return Ok(pending(id));
         }
         let id = state_root::new_run_id().map_err(Refusal::internal)?;
         let now = clock::unix_ms();
-        let cwd = String::from_utf8_lossy(&wanted.spec.cwd).into_owned();
-        let from_process = wanted.from_process;
+        let cwd = String::from_utf8_lossy(&spec.spec.cwd).into_owned();
+        let from_process = spec.from_process;
         let request = ExecRequest {
             env: std::collections::BTreeMap::new(),
             process: None,
-            session_key: wanted.spec.options.session_id.clone(),
+            session_key: spec.spec.options.session_id.clone(),
             workdir: Some(cwd.clone()),
             ..request.clone()
         };
         let why = question.why.clone();
-        let env_names = wanted.spec.options.env_names.clone();
-        let asked = Recorded { version: VERSION, request, cwd, env_names, from_process, question };
-        if let Some(id) = self.asked_by_an_earlier_daemon(&asked).await? {
+        let env_names = spec.spec.options.env_names.clone();
+        let asked = ApprovalRecord { version: VERSION, request, cwd, env_names, from_process, question };
+        if let Some(id) = self.find_recorded(&asked).await? {
             return Ok(pending(id));
         }
-        let session = wanted.spec.options.session_id.clone();
+        let session = spec.spec.options.session_id.clone();
         let approval = NewApproval {
             id: id.clone(),
             created_at_ms: now,
@@ -60,21 +60,21 @@ impl Approvals {
             session: session.clone(),
             asked: serde_json::to_value(&asked).map_err(Refusal::internal)?,
         };
-        let command = cut(&shown(&wanted.command), TOLD).into_owned();
-        lock(&self.waiting.wanted).insert(id.clone(), wanted);
+        let command = cut(&shown(&spec.command), EVENT_COMMAND_BYTES).into_owned();
+        lock(&self.pending.specs).insert(id.clone(), spec);
         if let Err(error) = self.supervisor.registry.ask_person(approval).await {
-            lock(&self.waiting.wanted).remove(&id);
+            lock(&self.pending.specs).remove(&id);
             return Err(error.into());
         }
         self.tell_of(&id, session, kind::APPROVAL_ASKED, json!({"command": command, "why": why})).await;
         Ok(pending(id))
     }
 
-    /// A question that waits about the same command. What is in memory may be closed by now, by time or by another
+    /// Finds an open request in memory for the same command. A request in memory may be closed, by its expiry or by another
     /// daemon of the registry.
-    async fn asked_already(&self, wanted: &Wanted) -> Result<Option<RunId>, Refusal> {
-        let is_same = |(id, known): (&RunId, &Wanted)| known.is_like(wanted).then(|| id.clone());
-        let same: Vec<RunId> = lock(&self.waiting.wanted).iter().filter_map(is_same).collect();
+    async fn find_in_memory(&self, spec: &ExecSpec) -> Result<Option<RunId>, Refusal> {
+        let is_same = |(id, known): (&RunId, &ExecSpec)| known.is_like(spec).then(|| id.clone());
+        let same: Vec<RunId> = lock(&self.pending.specs).iter().filter_map(is_same).collect();
         for id in same {
             let row = self.supervisor.registry.approval(id.clone()).await?;
             let waits = |row: ApprovalRow| {
@@ -83,26 +83,26 @@ impl Approvals {
             if row.is_some_and(waits) {
                 return Ok(Some(id));
             }
-            lock(&self.waiting.wanted).remove(&id);
+            lock(&self.pending.specs).remove(&id);
         }
         Ok(None)
     }
 
-    /// A question that waits about the same command and was asked before this daemon was there. Refuses one too many.
-    async fn asked_by_an_earlier_daemon(&self, asked: &Recorded) -> Result<Option<RunId>, Refusal> {
+    /// Finds an open request of an earlier daemon for the same command. Refuses a new request beyond the maximum.
+    async fn find_recorded(&self, asked: &ApprovalRecord) -> Result<Option<RunId>, Refusal> {
         self.expire().await?;
-        let waiting = self.own_questions().await?;
+        let open = self.own_questions().await?;
         let is_same = |row: &&ApprovalRow| {
-            let of_another = asked.is_whole() && !lock(&self.waiting.wanted).contains_key(&row.approval.id);
-            let known = of_another.then(|| Recorded::read(row).ok()).flatten();
-            known.is_some_and(|known| known.is_whole() && known.request == asked.request)
+            let of_another = asked.is_complete() && !lock(&self.pending.specs).contains_key(&row.approval.id);
+            let known = of_another.then(|| ApprovalRecord::read(row).ok()).flatten();
+            known.is_some_and(|known| known.is_complete() && known.request == asked.request)
         };
-        if let Some(same) = waiting.iter().find(is_same) {
+        if let Some(same) = open.iter().find(is_same) {
             return Ok(Some(same.approval.id.clone()));
         }
-        if waiting.len() >= MOST {
+        if open.len() >= MAX_OPEN {
             return Err(Refusal::busy(format!(
-                "{MOST} commands wait for a person already: have some answered"
+                "{MAX_OPEN} commands already wait for approval: have some answered"
             )));
         }
         Ok(None)
@@ -111,13 +111,13 @@ impl Approvals {
 
 fn pending(id: RunId) -> ExecReply {
     let follow_up = format!(
-        "A person is asked first: `tenure approvals` shows them the question. If it is allowed, it runs as {id} in the \
-         background; process poll waits for that."
+        "The command needs an approval (`tenure approvals`). Once approved, it runs as {id} in the background: process poll \
+         waits for that."
     );
     ExecReply { follow_up: Some(follow_up), ..unfinished(Status::ApprovalPending, id) }
 }
 
-/// An answer without an end.
+/// Returns the reply for a command that has not ended.
 pub fn unfinished(status: Status, run_id: RunId) -> ExecReply {
     ExecReply {
         status,

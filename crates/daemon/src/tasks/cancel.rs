@@ -1,4 +1,4 @@
-//! Cancelling a task: what it tracks is ended on the same path as always, and that end is the task's.
+//! `tasks cancel`: ends the run or turn that a task tracks, on the usual path. Its end is the task's end.
 
 use super::call::Lookup;
 use super::shown;
@@ -20,21 +20,21 @@ fn check_lookup(Lookup(text): &Lookup, task: &TaskRow) -> Result<(), Refusal> {
 }
 
 impl Daemon {
-    /// Asks for the end of what a task tracks. One that is over is refused with its status.
+    /// Cancels the run or turn that a task tracks. An ended task is refused with its status.
     pub(super) async fn cancel_task(
         self: &Arc<Self>,
         lookup: &Lookup,
         asker: &Asker,
         who: &Requester,
     ) -> Result<TasksReply, Refusal> {
-        let task = self.own_task(lookup, asker).await?;
+        let task = self.find_to_cancel(lookup, asker).await?;
         check_lookup(lookup, &task)?;
         let task = match self.supervisor.registry.ask_cancel(task.id.clone(), clock::unix_ms()).await? {
             CancelAsked::Noted(task) => *task,
             CancelAsked::NoTask => return Err(super::no_such_task(task.id.as_str())),
             CancelAsked::Over(task) => {
                 return Err(Refusal::wrong_state(format!(
-                    "task {} is {} already: there is nothing to cancel",
+                    "task {} has already ended: it is {}",
                     task.id, task.status
                 )));
             }
@@ -42,25 +42,25 @@ impl Daemon {
         pause::point("daemon-cancel-asked");
         self.supervisor.events.notify_followers();
         self.end_tracked(&task, who).await?;
-        self.task_called(&task.id).await.map(shown)
+        self.task_by_id(&task.id).await.map(shown)
     }
 
-    /// Ends what was to be ended when an earlier daemon died.
-    pub(crate) async fn go_on_cancelling(self: &Arc<Self>) {
+    /// Completes the cancels that an earlier daemon recorded but did not finish.
+    pub(crate) async fn resume_cancels(self: &Arc<Self>) {
         let who = Requester::Operator { about: "whoever cancelled its task".to_owned() };
         let statuses = vec![Status::Queued, Status::Running];
         let mut query = TaskQuery { statuses, limit: super::BATCH, ..TaskQuery::default() };
         loop {
             let page = match self.supervisor.registry.tasks(query.clone()).await {
                 Ok(page) => page,
-                Err(error) => return tracing::error!(%error, "the tasks to be cancelled cannot be read"),
+                Err(error) => return tracing::error!(%error, "cannot read the tasks to cancel"),
             };
             let is_ours = |task: &&TaskRow| {
                 task.cancel_asked_at_ms.is_some() && task.instance == self.supervisor.instance
             };
             for task in page.tasks.iter().filter(is_ours) {
                 if let Err(refusal) = self.end_tracked(task, &who).await {
-                    tracing::warn!(task = %task.id, why = refusal.detail, "a task is not cancelled");
+                    tracing::warn!(task = %task.id, why = refusal.detail, "cannot cancel a task");
                 }
             }
             match page.next {
@@ -72,7 +72,7 @@ impl Daemon {
 
     async fn end_tracked(self: &Arc<Self>, task: &TaskRow, who: &Requester) -> Result<(), Refusal> {
         if let (Some(turn), Some(session)) = (&task.turn, &task.child) {
-            // A message that waits never becomes a turn; one that was taken meanwhile is one.
+            // A queued message is withdrawn; if a turn has begun with it meanwhile, that turn is cancelled.
             let withdrawn = self
                 .supervisor
                 .registry

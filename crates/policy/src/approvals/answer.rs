@@ -1,11 +1,11 @@
-//! Answering a question, once.
+//! Answers to approval requests. Each request is answered once.
 
 use super::permission::{Choice, Permission};
-use super::{Recorded, kept, without_question, word};
+use super::{ApprovalRecord, redacted, without_question, word};
 use crate::Approvals;
 use crate::allowlist::Entry;
-use crate::authorize::Line;
-use crate::exec_spec::{self, Wanted};
+use crate::authorize::CommandLine;
+use crate::exec_spec::{self, ExecSpec};
 use crate::executable::Bound;
 use serde_json::json;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tenure_supervisor::sync::lock;
 use tokio::task::block_in_place;
 
 impl Approvals {
-    /// Answers a question. What is allowed runs, in the background of its session.
+    /// Answers a request. An approved command runs in the background of its session.
     pub async fn answer(
         self: &Arc<Self>,
         text: &str,
@@ -30,7 +30,7 @@ impl Approvals {
         check_prefix(text).map_err(Refusal::short_id)?;
         let Some(row) = self.find_approval(text, who).await? else {
             return Err(Refusal::no_such_run(format!(
-                "nobody was asked about {text:?}: `tenure approvals` lists them"
+                "no approval request has the id {text:?}: list requests with `tenure approvals`"
             )));
         };
         let id = row.approval.id.clone();
@@ -40,18 +40,18 @@ impl Approvals {
         if let Some(permission) = Permission::read(&row) {
             self.answer_permission(&row, permission, &Choice::Like(state), &who.to_string()).await?;
         } else if state == ApprovalState::Denied {
-            // It need not be understood for that.
+            // An unreadable request can be denied, too.
             self.record_answer(&row, state, (Vec::new(), &who.to_string())).await?;
         } else {
-            self.allow_asked(row, state, who).await?;
+            self.approve(row, state, who).await?;
         }
         match self.supervisor.registry.approval(id).await? {
             Some(row) => Ok(self.json_of(&row).unwrap_or_else(|_| without_question(&row))),
-            None => Err(Refusal::internal("the question is gone")),
+            None => Err(Refusal::internal("internal error: the approval request is gone")),
         }
     }
 
-    /// Answers a question of an agent with one of the options that it offers.
+    /// Answers an agent's permission request with one of its options.
     pub async fn choose(
         self: &Arc<Self>,
         text: &str,
@@ -61,25 +61,27 @@ impl Approvals {
         check_prefix(text).map_err(Refusal::short_id)?;
         let Some(row) = self.find_approval(text, who).await? else {
             return Err(Refusal::no_such_run(format!(
-                "nobody was asked about {text:?}: `tenure approvals` lists them"
+                "no approval request has the id {text:?}: list requests with `tenure approvals`"
             )));
         };
         if row.state != ApprovalState::Pending {
             return Err(answered_already(&row));
         }
         let Some(permission) = Permission::read(&row) else {
-            return Err(Refusal::invalid("it is a command, which offers no answers: allow or deny it"));
+            return Err(Refusal::invalid(
+                "this request is about a command and has no options: allow or deny it",
+            ));
         };
         self.answer_permission(&row, permission, &Choice::Option(option), &who.to_string()).await?;
         match self.supervisor.registry.approval(row.approval.id).await? {
             Some(row) => self.json_of(&row),
-            None => Err(Refusal::internal("the question is gone")),
+            None => Err(Refusal::internal("internal error: the approval request is gone")),
         }
     }
 
-    /// Allows what was asked, and starts it. All that can be known to stand in the way is looked at first: an answer is
-    /// spent once it is recorded.
-    async fn allow_asked(
+    /// Approves a command and starts it. Checks everything that could prevent the start first, because an answer cannot be
+    /// changed once it is recorded.
+    async fn approve(
         self: &Arc<Self>,
         row: ApprovalRow,
         state: ApprovalState,
@@ -87,27 +89,27 @@ impl Approvals {
     ) -> Result<(), Refusal> {
         if row.approval.instance != self.supervisor.instance {
             return Err(Refusal::held_elsewhere(format!(
-                "instance {} asked about {}: answer its daemon",
+                "instance {} made the request {}: answer it through the daemon of that instance",
                 row.approval.instance, row.approval.id
             )));
         }
-        let asked = Recorded::read(&row)?;
+        let asked = ApprovalRecord::read(&row)?;
         let entries = match (&asked.question.always, state) {
             (Ok(entries), ApprovalState::AllowedAlways) => entries.clone(),
             (Err(why), ApprovalState::AllowedAlways) => {
-                return Err(Refusal::invalid(format!("it can be allowed this time only: {why}")));
+                return Err(Refusal::invalid(format!("the command can only be allowed once: {why}")));
             }
             _ => Vec::new(),
         };
-        let wanted = self.wanted_again(&row, &asked)?;
+        let spec = self.spec_of(&row, &asked)?;
         check_unchanged(&asked.question.line)?;
         self.supervisor.check_room()?;
-        let starting = self.begin_allowed(&row)?;
+        let starting = self.register_start(&row)?;
         let (approvals, by) = (Arc::clone(self), who.to_string());
-        // Whoever allows it may hang up: what is recorded as allowed is started.
+        // A task of its own, so that an approved command starts even if the client disconnects.
         let task = tokio::spawn(async move {
             approvals.record_answer(&row, state, (entries, &by)).await?;
-            approvals.see_started(&row, (wanted, asked.question.line), starting).await
+            approvals.start_unless_withdrawn(&row, (spec, asked.question.line), starting).await
         });
         task.await.map_err(Refusal::internal)?
     }
@@ -124,45 +126,45 @@ impl Approvals {
             state,
             at_ms: clock::unix_ms(),
             by: by.to_owned(),
-            asked: kept(&row.approval.asked),
+            asked: redacted(&row.approval.asked),
             entries: entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect(),
         };
         if !self.supervisor.registry.answer(id.clone(), answer).await? {
             return Err(match self.supervisor.registry.approval(id.clone()).await? {
                 Some(row) => answered_already(&row),
-                None => Refusal::wrong_state(format!("{id} was answered already, and is forgotten")),
+                None => Refusal::wrong_state(format!("{id} was already answered, and its record is removed")),
             });
         }
-        lock(&self.waiting.wanted).remove(&id);
+        lock(&self.pending.specs).remove(&id);
         let detail = json!({"answer": word(state), "answeredBy": by});
         self.tell_of(&id, row.approval.session.clone(), kind::APPROVAL_ANSWERED, detail).await;
         Ok(())
     }
 
-    /// Closes what a session asked, and withdraws what was allowed and has not begun. Returns how many.
+    /// Denies a session's open requests, and withdraws its approved commands that have not started. Returns their number.
     pub async fn close_questions(&self, session: &str, by: &str) -> Result<usize, Refusal> {
         let mut closed = 0;
         let of_session = |row: &ApprovalRow| row.approval.session.as_deref() == Some(session);
         for row in self.own_questions().await?.into_iter().filter(of_session) {
             match self.record_answer(&row, ApprovalState::Denied, (Vec::new(), by)).await {
                 Ok(()) => closed += 1,
-                // Somebody was faster.
+                // Answered meanwhile.
                 Err(refusal) if refusal.code == Code::WrongState => {}
                 Err(refusal) => return Err(refusal),
             }
         }
-        Ok(closed + self.withdraw_allowed_of(session))
+        Ok(closed + self.withdraw_starts_of(session))
     }
 
-    /// What was wanted, from memory, or from the record if that has all of it.
-    fn wanted_again(&self, row: &ApprovalRow, asked: &Recorded) -> Result<Wanted, Refusal> {
-        if let Some(wanted) = lock(&self.waiting.wanted).get(&row.approval.id) {
-            return Ok(wanted.clone());
+    /// Returns the spec of a command: from memory, or from the record if that is complete.
+    fn spec_of(&self, row: &ApprovalRow, asked: &ApprovalRecord) -> Result<ExecSpec, Refusal> {
+        if let Some(spec) = lock(&self.pending.specs).get(&row.approval.id) {
+            return Ok(spec.clone());
         }
-        if !asked.is_whole() {
+        if !asked.is_complete() {
             return Err(Refusal::wrong_state(format!(
-                "a daemon that is gone had {} in its memory: deny this, and have it asked again",
-                asked.lack()
+                "{} were only in the memory of an earlier daemon: deny this, and have the command requested again",
+                asked.missing()
             )));
         }
         let owner = Requester::Operator { about: "an approval".to_owned() };
@@ -172,11 +174,11 @@ impl Approvals {
 
 fn answered_already(row: &ApprovalRow) -> Refusal {
     let (id, state) = (&row.approval.id, word(row.state));
-    Refusal::wrong_state(format!("{id} is answered already, or too late: it is {state}"))
+    Refusal::wrong_state(format!("{id} can no longer be answered: it is {state}"))
 }
 
-/// What is executed must still be what a person was shown.
-fn check_unchanged(line: &Line) -> Result<(), Refusal> {
+/// Checks that the programs are still those that the person was shown.
+fn check_unchanged(line: &CommandLine) -> Result<(), Refusal> {
     let checked = block_in_place(|| line.bound.iter().try_for_each(Bound::check));
-    checked.map_err(|changed| Refusal::denied(format!("{changed}; deny this first")))
+    checked.map_err(|changed| Refusal::denied(format!("{changed}; deny this request first")))
 }
