@@ -69,7 +69,7 @@ fn a_channel_that_refuses_is_named_with_what_becomes_of_the_notice() {
     use FindingCode::ChannelRefuses;
     let refusal = |next| Refusal { channel: "desk".to_owned(), error: "HTTP 400: no".to_owned(), next };
     for (next, code, severity, words) in [
-        (Next::Retry, ChannelRefuses, Severity::Warning, "tried again"),
+        (Next::Retry, ChannelRefuses, Severity::Warning, "retried automatically"),
         (Next::Queued, ChannelRefuses, Severity::Warning, "owner's next turn"),
         (Next::Failed, DeliveryFailed, Severity::Error, "tenure tasks retry"),
     ] {
