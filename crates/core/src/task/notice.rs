@@ -233,8 +233,8 @@ fn sentence(row: &TaskRow, purpose: Purpose) -> String {
                 None => format!("{title} is still running after {took}."),
             }
         }
-        Purpose::Terminal | Purpose::ExecEnded => with_output(format!("{title} {}", how(row)), row),
-        Purpose::Correction => with_output(format!("{title} was reported lost, but it {}", how(row)), row),
+        Purpose::Terminal | Purpose::ExecEnded => with_output(&format!("{title} {}", how(row)), row),
+        Purpose::Correction => with_output(&format!("{title} was reported lost, but it {}", how(row)), row),
     }
 }
 
@@ -296,7 +296,7 @@ fn detail(row: &TaskRow) -> Option<&str> {
 }
 
 /// Adds the last line of a run's output.
-fn with_output(said: String, row: &TaskRow) -> String {
+fn with_output(said: &str, row: &TaskRow) -> String {
     let stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     let printed = row.outcome.as_ref().and_then(|it| it.output_bytes);
     match (printed, &row.progress_summary) {

@@ -109,7 +109,7 @@ fn is_orphaned(settings: &Settings, daemon: &Identity, signs: &Conn) -> Result<b
     let refused = |error: io::Error| Failure::refused(error);
     match process::look(daemon) {
         (Evidence::Same(_), Some(process)) => {
-            watch(settings, &process, signs, MAX_MISSED_SIGNS).map_err(refused)?
+            watch(settings, &process, signs, MAX_MISSED_SIGNS).map_err(refused)?;
         }
         (Evidence::Unreadable(why), _) => return Err(Failure::refused(why)),
         (Evidence::Same(_) | Evidence::Gone | Evidence::Other, _) => {}
