@@ -1,7 +1,7 @@
-//! The messages on the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a JSON head of
-//! the first length and raw bytes of the second. The first head on a keeper's socket is [`KeeperRequest::Hello`] with a
-//! version. Unknown fields are ignored, so that a version can grow. Nobody is sent what their version lacks
-//! ([`KeeperMessage::since`]), and a keeper understands every version that there ever was.
+//! The messages on the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a JSON head
+//! of the first length and raw bytes of the second. The first head on a keeper's socket is [`KeeperRequest::Hello`]
+//! with a version. Unknown fields are ignored, so that a version can grow. A side never sends a message that the
+//! other side's version lacks ([`KeeperMessage::since`]), and a keeper understands every earlier version.
 
 mod connection;
 mod frame;
@@ -21,15 +21,15 @@ pub use connection::Connection;
 pub use frame::{BadFrame, Frame, MAX_BODY, MAX_HEAD, PREFIX, decode, encode};
 pub use packed::{pack, unpack};
 
-/// The version of the keeper's socket, which the first connections speak without a hello. The second added
-/// [`KeeperMessage::Leaving`] and [`KeeperRequest::Unfollow`], and keys: [`KeeperRequest::Type`], [`KeeperMessage::Typed`]
-/// and [`KeeperMessage::KeysTaken`]. The third added [`Holder`] to the hello, and the question to the present holder when
-/// another comes: [`KeeperMessage::StillYours`], [`KeeperRequest::Mine`] and [`KeeperRequest::Yield`]. The fourth added
-/// [`KeeperMessage::Noted`].
+/// The version of the keeper's socket, which the first connections use without a hello. The second added
+/// [`KeeperMessage::Leaving`] and [`KeeperRequest::Unfollow`], and keys: [`KeeperRequest::Type`],
+/// [`KeeperMessage::Typed`] and [`KeeperMessage::KeysTaken`]. The third added [`Holder`] to the hello, and the
+/// question to the present holder when another connects: [`KeeperMessage::StillYours`], [`KeeperRequest::Mine`] and
+/// [`KeeperRequest::Yield`]. The fourth added [`KeeperMessage::Noted`].
 pub const VERSION: u32 = 4;
 
 /// A request to a nursery for a keeper. The descriptors of the keeper's first connections come with it, one for each
-/// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
+/// role in that order, each with at least one byte of the frame: one read never receives two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
@@ -55,18 +55,18 @@ pub struct Launch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Role {
-    /// A foreground caller: when it goes, the run ends at once; what it has not read is not dropped.
+    /// A foreground caller: when it disconnects, the run ends at once. Output that it has not read is not dropped.
     Caller,
-    /// The holder of the lease: when it goes, the orphan grace begins. An older epoch is refused.
+    /// The holder of the lease: when it disconnects, the orphan grace begins. An older epoch is refused.
     Holder {
         /// The lease's fencing number.
         epoch: u64,
     },
-    /// Somebody who looks on, or acts for a person at this machine.
+    /// A client that reads, or acts for a person on this machine.
     Viewer,
 }
 
-/// The daemon that asks to hold a run's lease, sent with the hello. A keeper hands its run only to the run's own
+/// The daemon that requests a run's lease, sent with the hello. A keeper hands its run only to the run's own
 /// instance, or to one that shares the run's own registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,22 +83,22 @@ pub struct Holder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum KeeperRequest {
-    /// The first word.
+    /// The first message.
     Hello {
         /// The wire's version.
         version: u32,
         /// The client's role.
         #[serde(flatten)]
         role: Role,
-        /// The daemon that asks to be the holder; older versions do not send it.
+        /// The daemon that requests the lease; older versions do not send it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<Holder>,
     },
     /// The present holder keeps the run: its lease is valid.
     Mine,
-    /// The present holder gives up the run: its lease is lost, or it cannot tell.
+    /// The present holder gives up the run: its lease is lost, or it does not know.
     Yield,
-    /// Asks for [`KeeperMessage::Status`].
+    /// Requests [`KeeperMessage::Status`].
     Status,
     /// End the run.
     Cancel {
@@ -112,8 +112,9 @@ pub enum KeeperRequest {
         /// True if the input ends after the body.
         eof: bool,
     },
-    /// Keys; the body holds their bytes. They come after whatever was sent before, by whomever, and take no offset of
-    /// standard input: any number of people may type at once. Nothing in the body only says that one may type.
+    /// Keys; the body holds their bytes. They are queued after all earlier input of any client, and have no offset in
+    /// standard input, so any number of clients may type at once. An empty body only asks whether the client may
+    /// type.
     Type,
     /// The terminal's new size.
     Resize(Size),
@@ -122,22 +123,22 @@ pub enum KeeperRequest {
         /// The signal.
         signal: Signal,
     },
-    /// Asks to hear of the output's growth and of the ending.
+    /// Subscribes to the output's growth and to the ending.
     Follow,
-    /// No more of that; the holder of the lease hears of the ending all the same.
+    /// Ends the subscription; the holder of the lease still gets the ending.
     Unfollow,
-    /// A foreground caller has taken the output up to here.
+    /// A foreground caller has read the output up to here.
     Taken {
         /// The offset.
         to: u64,
     },
-    /// Asks for [`KeeperMessage::Tree`].
+    /// Requests [`KeeperMessage::Tree`].
     Tree,
-    /// Asks for [`KeeperMessage::Blocked`].
+    /// Requests [`KeeperMessage::Blocked`].
     Blocked,
-    /// The holder leaves on purpose: go on without it for ever.
+    /// The holder disconnects on purpose: continue without it, without a time limit.
     Release,
-    /// The holder took the run from a lost owner, and without its owner it is to be ended.
+    /// The holder took the run from a lost owner, and the run's orphan policy ends it.
     Abandon,
 }
 
@@ -145,20 +146,20 @@ pub enum KeeperRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tell", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum KeeperMessage {
-    /// Answer to hello.
+    /// The response to a hello.
     Welcome {
-        /// The wire's version that both speak.
+        /// The wire version that both sides speak.
         version: u32,
-        /// The run kept here.
+        /// The keeper's run.
         run_id: RunId,
-        /// True if a foreground caller's own standard input is waited for, as [`Launch::passes_stdin`] says. Older daemons
-        /// leave it out, and their callers copy the input.
+        /// True if the keeper waits for a foreground caller's own standard input, as [`Launch::passes_stdin`] says.
+        /// Older daemons leave it out, and their callers copy the input.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         takes_stdin: bool,
     },
     /// The command executes.
     Started {
-        /// The live processes and what encloses them.
+        /// The keeper's note: the live processes and their boundary.
         note: Box<KeeperNote>,
     },
     /// The command could not be executed; an ending is written.
@@ -181,16 +182,16 @@ pub enum KeeperMessage {
         /// The cause, if somebody other than the command itself ends the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
-        /// The lease's fencing number; a keeper of the first version does not say.
+        /// The lease's fencing number; a keeper of the first version does not send it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<u64>,
-        /// True if somebody is attached to the run's terminal: their own terminal answers its queries.
+        /// True if a client is attached to the run's terminal: its own terminal answers the queries.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         attached: bool,
     },
-    /// Done as asked.
+    /// The request was carried out.
     Done,
-    /// Standard input up to here is taken.
+    /// The command has taken standard input up to here.
     StdinTaken {
         /// The offset.
         to: u64,
@@ -200,21 +201,21 @@ pub enum KeeperMessage {
         /// The count.
         to: u64,
     },
-    /// The command has taken what was sent up to here, in that count.
+    /// The command has taken the keys up to here, in that count.
     KeysTaken {
         /// The count.
         to: u64,
     },
     /// The command takes no more input.
     StdinClosed,
-    /// This input was not taken.
+    /// The input was refused.
     StdinRefused {
         /// The reason, and what to do.
         why: String,
     },
-    /// Not done.
+    /// The request was refused.
     Refused {
-        /// The reason, and what to do; what the other side acts on is in [`refusal`].
+        /// The reason, and what to do. [`refusal`] has the reasons that clients act on.
         why: String,
     },
     /// The output has grown to here (a hint; the files are the truth, I4).
@@ -250,15 +251,15 @@ pub enum KeeperMessage {
     },
     /// The journal has new entries that are events (a hint for the holder; the file is the truth, I4).
     Noted,
-    /// The run has ended, but the disk would not take the ending. This is all that is known of it.
+    /// The run has ended, but the disk refused the ending: this message is its only record.
     Unrecorded {
-        /// The ending in words, and what went wrong.
+        /// The ending in words, and the error.
         why: String,
-        /// The ending, for a holder who can record it elsewhere. Older keepers do not say it.
+        /// The ending, for a holder that can record it elsewhere. Older keepers do not send it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Box<Ending>>,
     },
-    /// Asks the present holder whether the run is still its own, because another daemon asks for it. The holder answers
+    /// Asks the present holder whether it still holds the run, because another daemon requests it. The holder answers
     /// [`KeeperRequest::Mine`] or [`KeeperRequest::Yield`]; without an answer the keeper hands over the run.
     StillYours {
         /// The other daemon's epoch.
@@ -272,7 +273,7 @@ pub enum KeeperMessage {
 }
 
 impl KeeperRequest {
-    /// The version of the wire that brought it. A keeper of an older one would cut off whoever says it.
+    /// Returns the wire version that added the request. An older keeper would disconnect the sender.
     pub fn since(&self) -> u32 {
         match self {
             KeeperRequest::Mine | KeeperRequest::Yield => 3,
@@ -291,7 +292,7 @@ impl KeeperRequest {
         }
     }
 
-    /// The same for a keeper that speaks an older version, if that has words for it.
+    /// Translates the request for a keeper that speaks an older version; `None` if that version has no equivalent.
     pub fn for_version(self, version: u32) -> Option<KeeperRequest> {
         if self.since() <= version {
             return Some(self);
@@ -302,7 +303,7 @@ impl KeeperRequest {
 }
 
 impl KeeperMessage {
-    /// The first version of the wire that has it.
+    /// Returns the first wire version that has the message.
     pub fn since(&self) -> u32 {
         match self {
             KeeperMessage::Noted => 4,

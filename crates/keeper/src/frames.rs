@@ -15,7 +15,7 @@ const READ_AT_ONCE: usize = 16 << 10;
 /// Maximum number of reads before another connection's turn comes.
 const MAX_READS: usize = 64;
 
-/// One end of a connection that carries frames.
+/// An end of a connection that carries frames.
 #[derive(Debug)]
 pub struct Frames {
     conn: Conn,

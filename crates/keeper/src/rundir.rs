@@ -169,7 +169,7 @@ impl RunDir {
         self.dir.append(JOURNAL, lines)
     }
 
-    /// Records the id of the heir, the run that takes over what escaped from this one.
+    /// Records the id of the heir, the run that takes over the escapees of this one.
     pub(crate) fn name_heir(&self, heir: &RunId) -> io::Result<()> {
         self.dir.write_new(HEIR, heir.as_str().as_bytes())
     }

@@ -34,7 +34,7 @@ impl Default for Heartbeats {
     }
 }
 
-/// One client's subscription.
+/// A client's subscription.
 pub struct HeartbeatFollower {
     supervisor: Arc<Supervisor>,
     beats: broadcast::Receiver<Event>,

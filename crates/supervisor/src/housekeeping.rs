@@ -22,7 +22,7 @@ const BATCH: usize = 100;
 /// Maximum number of sessions removed in one round; the rest is removed in the next.
 const MAX_SESSIONS: usize = 100 * BATCH;
 
-/// One execution of a chore.
+/// An execution of a chore.
 pub type ChoreRun<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Housekeeping of a crate above.

@@ -36,7 +36,7 @@ const EXECUTION_LIMIT: Duration = Duration::from_mins(1);
 pub struct Starts {
     /// The number of runs that may be alive.
     pub admission: Admission,
-    /// One start at a time in each scope.
+    /// The locks that allow one start at a time in each scope.
     pub scopes: ScopeLocks,
     /// Locked for reading by each start until its run is held; a shutdown waits for the lock.
     pub starting: RwLock<()>,

@@ -13,7 +13,7 @@ use tokio::time::{Duration, timeout};
 /// Time limit for a keeper's response. A keeper does nothing that takes long, so this is for a machine that swaps.
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One connection to a keeper.
+/// A connection to a keeper.
 #[derive(Debug)]
 pub struct Link {
     stream: Stream,

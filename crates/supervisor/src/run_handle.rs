@@ -189,7 +189,7 @@ impl RunHandle {
         self.status.send_modify(change);
     }
 
-    /// Its ending is recorded.
+    /// Notes that the ending is recorded.
     pub fn ended(&self, ending: Ending) {
         self.set(|status| status.ending = Some(Arc::new(ending)));
     }

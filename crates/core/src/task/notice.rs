@@ -161,7 +161,7 @@ pub fn tell(row: &mut TaskRow, what: Telling, owner: Standing, now_ms: u64) -> O
 }
 
 /// Returns the notice that a background command ended, unless its task is silent or its end is not worth telling.
-/// It is for current listeners of the event stream, and does not affect the delivery to the owner.
+/// The notice is for current listeners of the event stream, and does not affect the delivery to the owner.
 pub fn exec_ended(row: &TaskRow, now_ms: u64) -> Option<Due> {
     if row.policy == NotifyPolicy::Silent || row.is_not_worth_telling() {
         return None;

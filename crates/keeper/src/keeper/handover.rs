@@ -94,7 +94,7 @@ impl Keeper {
     ) -> io::Result<(Ticket, Lock)> {
         let ticket = self.heir_ticket(dir, command)?;
         dir.write_ticket(&ticket)?;
-        let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
+        let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run already has a keeper"))?;
         lock.write(&record::encode(note))?;
         Ok((ticket, lock))
     }
