@@ -1,4 +1,4 @@
-//! Snapshots of everything that clients read: records and events as JSON, one refusal of each code, and the OpenAPI
+//! Snapshots of everything that clients read: records and events as JSON, one refusal of each code, and the `OpenAPI`
 //! document. Requests go through the router of a daemon without processes, whose registry has a scripted history.
 //! The CLI's tests read the snapshots of `records` and `problems`, and print them.
 

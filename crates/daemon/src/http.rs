@@ -44,7 +44,7 @@ use utoipa_axum::routes;
 /// Maximum size of a request body, in bytes: the largest environment and argument list of the system, as base64.
 pub(crate) const MAX_BODY: usize = 24 << 20;
 
-/// All routes, with their OpenAPI descriptions.
+/// All routes, with their `OpenAPI` descriptions.
 fn routes() -> OpenApiRouter<Arc<Daemon>> {
     OpenApiRouter::with_openapi(about())
         .routes(routes!(admin::health))
@@ -114,7 +114,7 @@ fn about() -> OpenApi {
     OpenApiBuilder::new().info(info).build()
 }
 
-/// Returns the OpenAPI document.
+/// Returns the `OpenAPI` document.
 pub fn description() -> OpenApi {
     routes().into_openapi()
 }

@@ -1,4 +1,4 @@
-//! Snapshot of the OpenAPI document.
+//! Snapshot of the `OpenAPI` document.
 
 use super::album;
 use serde_json::json;

@@ -131,7 +131,7 @@ pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Result<Respons
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// Get the OpenAPI document of this API.
+/// Get the description of this API.
 #[utoipa::path(get, path = "/openapi.json", responses((status = 200, body = Object)))]
 pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     Json(http::description())

@@ -1,4 +1,4 @@
-//! LingeringStream close. Closing a socket with unread bytes resets the connection, and the client may lose a response that it
+//! Closes a `LingeringStream`. Closing a socket with unread bytes resets the connection, and the client may lose a response that it
 //! has not read yet. So a connection whose last request was not read completely is closed in two steps: the daemon stops
 //! writing, then reads and discards for a short time, until the client closes its side.
 

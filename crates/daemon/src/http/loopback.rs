@@ -61,7 +61,7 @@ impl Loopback {
         let mut last_error = lock(&daemon.listen_error);
         match &error {
             Some(error) if last_error.is_none() => {
-                tracing::error!("{error}: only the socket is served for now")
+                tracing::error!("{error}: only the socket is served for now");
             }
             None if last_error.is_some() => tracing::info!(%address, "listening"),
             Some(_) | None => {}

@@ -39,7 +39,7 @@ query_params! {
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// Responses of a route in the OpenAPI document: the tool's reply, or a problem.
+/// Responses of a route in the `OpenAPI` document: the tool's reply, or a problem.
 pub(super) struct Replies<T>(PhantomData<T>);
 
 impl<T: ToSchema> IntoResponses for Replies<T> {

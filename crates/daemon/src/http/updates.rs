@@ -74,7 +74,7 @@ pub(super) async fn updates(
         Some(at) => at,
         None => caller.daemon.agents.newest_entry(&key).await?,
     };
-    let follower = SessionFollower {
+    let session = SessionFollower {
         daemon: caller.daemon,
         key,
         only,
@@ -86,7 +86,7 @@ pub(super) async fn updates(
         sight,
         _permit: permit,
     };
-    let stream = futures_util::stream::unfold(follower.begin().await?, async |mut follower| {
+    let stream = futures_util::stream::unfold(session.begin().await?, async |mut follower| {
         let event = follower.next().await?;
         Some((Ok(event), follower))
     });

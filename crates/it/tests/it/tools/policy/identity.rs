@@ -71,7 +71,11 @@ const CHANGES: [Change; 8] = [
         },
         "mode",
     ),
-    ("it is gone", |fixture| fs::remove_file(fixture.bin().join("real")).expect("unlink"), "cannot be checked again"),
+    (
+        "it is gone",
+        |fixture| fs::remove_file(fixture.bin().join("real")).expect("unlink"),
+        "cannot be checked again",
+    ),
 ];
 
 /// Makes the program that is changed later.
