@@ -132,7 +132,11 @@ pub(crate) async fn check_allow(
     if chosen.all(|offered| offered.kind.starts_with("reject")) {
         return Ok(());
     }
-    Err(refused(asker, &limit, "allows what an agent asks, which is for a person: `tenure approvals`"))
+    Err(refused(
+        asker,
+        &limit,
+        "approves an agent's request, which only a person may do (`tenure approvals`)",
+    ))
 }
 
 /// Checks that the asker may change an agent's mode or options: in some modes agents ask nobody.
@@ -162,6 +166,6 @@ fn refused(asker: &Asker, limit: &Limit, what: &str) -> Refusal {
     let Limit { most, why } = limit;
     let less = if *most == Permissions::DenyAll { "" } else { " or deny-all" };
     Refusal::forbidden(format!(
-        "session {key} can permit at most {most} ({why}), and {what}: ask for {most}{less}, or have the operator do it"
+        "session {key} can grant at most {most} ({why}), but this {what}: use {most}{less}, or let an operator do it"
     ))
 }

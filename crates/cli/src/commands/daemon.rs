@@ -95,8 +95,9 @@ fn status(settings: &Settings, json: bool) -> Result<u8, Failure> {
         health.pid,
         health.version
     ))?;
+    let runs = if health.live_runs == 1 { "run" } else { "runs" };
     print::line(&format!(
-        "instance {}, {} live runs, {} queued",
+        "instance {}, {} live {runs}, {} queued",
         health.instance_id, health.live_runs, health.queued_runs
     ))?;
     print::line(&format!("registry {}", health.registry))?;

@@ -7,12 +7,12 @@ use tenure_policy::approval_text::PendingAction;
 use tenure_supervisor::Refusal;
 
 /// A valid request of `process`.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) enum ProcessCall {
     /// List the runs, at most this many.
     List { limit: Option<u64> },
-    /// Do something with one run.
-    OfRun { id: String, action: RunAction },
+    /// Do something with one run. An incomplete action is refused once the run was found.
+    OfRun { id: String, action: Result<RunAction, Refusal> },
 }
 
 /// An action on one run.
@@ -55,40 +55,7 @@ impl ProcessCall {
         if matches!(request.action, Action::Kill | Action::Clear | Action::Remove) {
             check_prefix(&id).map_err(Refusal::short_id)?;
         }
-        let action = match request.action {
-            Action::List => return Err(Refusal::internal("list reached an action on one run")),
-            Action::Poll => RunAction::Poll { timeout_ms: request.timeout_ms },
-            Action::Log => RunAction::Log(LogPart::read(&request)?),
-            Action::Write => match (request.data, request.eof.unwrap_or(false)) {
-                (None, false) => {
-                    return Err(Refusal::invalid(
-                        "data is missing: write the text, or set eof to close stdin",
-                    ));
-                }
-                (data, eof) => RunAction::Write { data: data.unwrap_or_default(), eof },
-            },
-            Action::SendKeys => {
-                RunAction::SendKeys { literal: request.literal, hex: request.hex, keys: request.keys }
-            }
-            Action::Submit => RunAction::Submit,
-            Action::Paste => {
-                let text = request
-                    .text
-                    .ok_or_else(|| Refusal::invalid("text is missing: write the text to paste"))?;
-                RunAction::Paste { text, bracketed: request.bracketed }
-            }
-            Action::Screen => RunAction::Screen,
-            Action::Resize => {
-                let (Some(cols), Some(rows)) = (request.cols, request.rows) else {
-                    return Err(Refusal::invalid("the size is incomplete: write cols and rows"));
-                };
-                RunAction::Resize(Size::new(cols, rows).map_err(Refusal::invalid)?)
-            }
-            Action::Kill => RunAction::Kill,
-            Action::Clear => RunAction::Clear,
-            Action::Remove => RunAction::Remove,
-        };
-        Ok(Self::OfRun { id, action })
+        Ok(Self::OfRun { id, action: RunAction::read(request) })
     }
 }
 
@@ -105,6 +72,42 @@ impl LogPart {
 }
 
 impl RunAction {
+    fn read(request: ProcessRequest) -> Result<Self, Refusal> {
+        Ok(match request.action {
+            Action::List => return Err(Refusal::internal("list reached an action on one run")),
+            Action::Poll => Self::Poll { timeout_ms: request.timeout_ms },
+            Action::Log => Self::Log(LogPart::read(&request)?),
+            Action::Write => match (request.data, request.eof.unwrap_or(false)) {
+                (None, false) => {
+                    return Err(Refusal::invalid(
+                        "data is missing: write the text, or set eof to close stdin",
+                    ));
+                }
+                (data, eof) => Self::Write { data: data.unwrap_or_default(), eof },
+            },
+            Action::SendKeys => {
+                Self::SendKeys { literal: request.literal, hex: request.hex, keys: request.keys }
+            }
+            Action::Submit => Self::Submit,
+            Action::Paste => {
+                let text = request
+                    .text
+                    .ok_or_else(|| Refusal::invalid("text is missing: write the text to paste"))?;
+                Self::Paste { text, bracketed: request.bracketed }
+            }
+            Action::Screen => Self::Screen,
+            Action::Resize => {
+                let (Some(cols), Some(rows)) = (request.cols, request.rows) else {
+                    return Err(Refusal::invalid("the size is incomplete: write cols and rows"));
+                };
+                Self::Resize(Size::new(cols, rows).map_err(Refusal::invalid)?)
+            }
+            Action::Kill => Self::Kill,
+            Action::Clear => Self::Clear,
+            Action::Remove => Self::Remove,
+        })
+    }
+
     /// The effect of the action on a command that waits for approval.
     pub(super) fn on_pending(&self) -> PendingAction {
         match self {
@@ -168,15 +171,15 @@ mod tests {
 
     fn of_run(mut fields: Value, action: &str) -> Result<RunAction, String> {
         fields["runId"] = json!("0123456789ab");
-        read(fields, action).map(|call| match call {
-            ProcessCall::OfRun { action, .. } => action,
+        match read(fields, action)? {
+            ProcessCall::OfRun { action, .. } => action.map_err(|refusal| refusal.detail),
             ProcessCall::List { .. } => panic!("{action} is about one run"),
-        })
+        }
     }
 
     #[test]
     fn every_action_but_list_needs_a_run() {
-        assert_eq!(read(json!({"limit": 3}), "list"), Ok(ProcessCall::List { limit: Some(3) }));
+        assert!(matches!(read(json!({"limit": 3}), "list"), Ok(ProcessCall::List { limit: Some(3) })));
         for action in [
             "poll",
             "log",
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_without_its_fields_is_refused_before_the_run_is_looked_up() {
+    fn an_action_without_its_fields_is_refused() {
         for (action, detail) in [
             ("write", "data is missing: write the text, or set eof to close stdin"),
             ("paste", "text is missing: write the text to paste"),

@@ -8,7 +8,7 @@ use tenure_core::problem::Code;
 use tenure_core::receipt::ToolReply;
 use tenure_core::session::SessionKey;
 use tenure_core::tools::{ProcessReply, ProcessRequest};
-use tenure_policy::approval_text::Pending;
+use tenure_policy::approval_text::{Pending, PendingAction};
 use tenure_store::RunRow;
 use tenure_supervisor::Refusal;
 use tenure_supervisor::Requester;
@@ -40,7 +40,8 @@ impl Daemon {
         };
         let row = match self.supervisor.find(&id, &who).await {
             Err(refusal) if refusal.code == Code::NoSuchRun => {
-                match self.approvals.process_pending(&id, action.on_pending(), &who).await? {
+                let effect = action.as_ref().map_or(PendingAction::Other, RunAction::on_pending);
+                match self.approvals.process_pending(&id, effect, &who).await? {
                     Pending::Unknown => return Err(no_such_run(&id)),
                     Pending::Answer(reply) => return Ok(ToolReply::plain(*reply)),
                     Pending::Started => self.supervisor.find(&id, &who).await?,
@@ -49,7 +50,7 @@ impl Daemon {
             found => found?,
         };
         let run = FoundRun { daemon: Arc::clone(self), row, who };
-        let done = match action {
+        let done = match action? {
             RunAction::Poll { timeout_ms } => return poll::poll(run, timeout_ms).await,
             RunAction::Kill => return end::kill(run).await,
             RunAction::Log(part) => log::log(run, part).await,

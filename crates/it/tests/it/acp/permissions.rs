@@ -348,7 +348,7 @@ fn a_session_permits_its_children_no_more_than_the_exec_policy() {
             refused(
                 &mut client,
                 &spawn(more),
-                &["can permit at most", most, &format!("exec.mode is {mode}"), more],
+                &["can grant at most", most, &format!("exec.mode is {mode}"), more],
             );
         }
         // Without a request for permissions, the default is lowered.

@@ -84,7 +84,7 @@ fn an_ambiguous_id_prefix_is_refused() {
     ids.sort();
     let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
     let why = api.get(&format!("/v1/runs/{}", &pair[0][..1])).refused(409, "ambiguous-id");
-    assert!(why.contains("more"), "{why}");
+    assert!(why.contains("use a longer prefix"), "{why}");
     let why = api.delete(&format!("/v1/runs/{}", &pair[0][..1])).refused(422, "id-too-short");
     assert!(why.contains("give at least 4 characters"), "{why}");
     let _ = api.get(&format!("/v1/runs/{}", pair[0])).is(200);

@@ -79,7 +79,8 @@ fn a_terminal_takes_keys_pastes_and_sizes_and_shows_its_screen() {
     };
     let _ = to("keys", json!({"literal": "typed", "keys": []})).is(204);
     let _ = to("submit", json!({})).is(204);
-    shows("typed");
+    // The echo, and the line that cat printed.
+    shows(r#""typed","typed""#);
     let _ = to("keys", json!({"keys": ["Up"], "hex": ["7a", "0d"]})).is(204);
     shows("^[[Az");
     let _ = to("paste", json!({"text": "pasted", "bracketed": true})).is(204);

@@ -73,7 +73,7 @@ fn at_the_follower_limit_the_next_is_refused_until_one_disconnects() {
         assert_eq!(head.status, 503, "{path}: {head:?}");
         let length = head.header("content-length").and_then(|length| length.parse().ok()).expect("a length");
         let why = String::from_utf8(wire.take(length)).expect("UTF-8");
-        assert!(why.contains("too-many-followers") && why.contains("1024 clients follow"), "{why}");
+        assert!(why.contains("too-many-followers") && why.contains("1024 clients already follow"), "{why}");
     }
     let attach = [
         ("Connection", "upgrade"),

@@ -261,7 +261,7 @@ fn a_daemon_whose_state_root_is_deleted_ends_its_runs_and_leaves() {
     let (_, tree) = stubborn_tree(&served.install);
     assert!(tree.len() >= 4, "{tree:?}");
     std::fs::remove_dir_all(served.install.state()).expect("removed");
-    assert!(served.wait_exit().contains("runs are ended"), "it exits by itself");
+    assert!(served.wait_exit().contains("runs are cancelled"), "it exits by itself");
     tree.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
     assert!(!served.install.state().exists(), "it is not recreated");
 }

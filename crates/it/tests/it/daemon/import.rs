@@ -295,9 +295,9 @@ fn an_invalid_record_is_reported_or_skipped_and_blocks_no_other() {
     assert_eq!((code, &report["skipped"]), (Some(1), &json!(7)), "{report}");
     let failed: Vec<_> = report["failed"].as_array().expect("failed").iter().collect();
     for (file, why) in [
-        ("bad.json", "not understood"),
-        ("bytes.json", "not understood"),
-        ("config.json", "no session's record"),
+        ("bad.json", "invalid JSON"),
+        ("bytes.json", "invalid JSON"),
+        ("config.json", "not a session record"),
         ("huge.json", "larger than 16 MiB"),
         ("list.json", "record 2: pid must be a whole number"),
         ("newer.json", "newer Tenure"),
@@ -327,7 +327,7 @@ fn a_child_is_imported_after_its_parent_in_any_file_order() {
     let child = desk.row("child").record;
     assert_eq!((&child["lineage"], &child["agentId"]), (&json!(["parent", "agent:x:main"]), &json!("x")));
     let failed = report["failed"].to_string();
-    for part in ["no session nobody", "its own ancestor", "parent over is closed"] {
+    for part in ["session nobody does not exist", "its own ancestor", "parent over is closed"] {
         assert!(failed.contains(part), "{part}: {failed}");
     }
     let (_, again) = desk.import(&[]);

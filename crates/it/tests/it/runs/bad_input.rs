@@ -156,8 +156,12 @@ fn bad_durations_are_refused() {
 #[test]
 fn an_invalid_session_key_is_refused_with_and_without_a_daemon() {
     let (alone, served) = (Install::new(), Install::new().with_daemon());
-    let keys =
-        [("", "empty"), ("/etc", "path"), ("agent:", "names no agent"), ("a\u{1b}[2J", "does not show")];
+    let keys = [
+        ("", "empty"),
+        ("/etc", "path"),
+        ("agent:", "names no agent"),
+        ("a\u{1b}[2J", "invisible character"),
+    ];
     for (key, words) in keys {
         refused(&alone, &["--session", key], &["true"], 125, words);
         for how in [&["run"][..], &["run", "--bg"]] {
@@ -279,7 +283,10 @@ fn a_second_keeper_for_a_run_is_refused_and_the_first_goes_on() {
     let marker = install.dir().join("second");
     let told =
         nursery.launch(directory.to_str().expect("UTF-8"), &["touch", marker.to_str().expect("UTF-8")]);
-    assert!(matches!(&told, KeeperMessage::Refused { why } if why.contains("keeper already")), "{told:?}");
+    assert!(
+        matches!(&told, KeeperMessage::Refused { why } if why.contains("already has a keeper")),
+        "{told:?}"
+    );
     drop(nursery);
     assert!(!marker.exists(), "the second command was never executed");
     assert_eq!(fs::read(directory.join("keeper")).expect("the keeper's note"), before);

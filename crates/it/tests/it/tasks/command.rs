@@ -75,7 +75,7 @@ fn a_failed_command_is_not_retried_and_audit_and_doctor_name_its_channel() {
     assert!(found["detail"].as_str().is_some_and(|it| it.contains("nobody is in")), "{found}");
     let doctor = fixture.tenure(&["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains("channel desk did not take") && doctor.status.code() == Some(1), "{said}");
+    assert!(said.contains("channel desk refused") && doctor.status.code() == Some(1), "{said}");
     fixture.finish();
 }
 

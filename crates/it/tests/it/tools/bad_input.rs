@@ -97,7 +97,7 @@ fn an_ambiguous_id_prefix_is_refused_and_a_unique_one_suffices() {
     for action in ["poll", "log"] {
         let request = json!({"action": action, "runId": &pair[0][..1]});
         let why = agent.ask_process(&request).refused(409, "ambiguous-id");
-        assert!(why.contains("more"), "{why}");
+        assert!(why.contains("use a longer prefix"), "{why}");
     }
     for action in ["kill", "clear", "remove"] {
         for id in [&pair[0][..1], &pair[0][..3]] {
@@ -267,7 +267,7 @@ fn impossible_durations_are_refused_by_name_or_clamped_with_a_note() {
     unchanged.check(&install);
     let began = Instant::now();
     for (asked, taken) in
-        [(0, "10 was taken for 0"), (1_000_000_000_000_u64, "120000 was taken for 1000000000000")]
+        [(0, "used 10 instead of 0"), (1_000_000_000_000_u64, "used 120000 instead of 1000000000000")]
     {
         let reply = agent.ask_exec(&json!({"command": "true", "yieldMs": asked})).is(200).json();
         assert!(text(&reply["warnings"][0]).contains(taken), "{reply}");

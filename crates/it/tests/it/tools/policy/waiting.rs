@@ -124,7 +124,7 @@ fn an_allowed_command_in_the_queue_counts_as_about_to_start() {
         change(&fixture, id, "answered_at_ms = answered_at_ms - 600000, expires_at_ms = created_at_ms");
         let polled = fixture.poll(id, 0).is(200).json();
         assert_eq!(polled["status"], "approval-pending", "{polled}");
-        assert!(text(&polled["message"]).contains("allowed"), "{polled}");
+        assert!(text(&polled["message"]).contains("approved"), "{polled}");
         let log = fixture.api.post("/v1/process", &json!({"action": "log", "runId": id}));
         let why = log.refused(409, "wrong-state");
         assert!(why.contains("its start") && !why.contains("person"), "{why}");
