@@ -21,7 +21,7 @@ use std::time::Duration;
 use tenure_core::talk::{OpenConversation, SentRequest};
 use tokio::time::timeout;
 
-/// The longest time that an agent may take to load a conversation.
+/// Time limit for loading a conversation.
 const LOAD_LIMIT: Duration = Duration::from_mins(1);
 
 /// The parameters of a conversation to open.
@@ -82,7 +82,7 @@ pub async fn open(
         notes: Vec::new(),
     };
     if opening.abilities.agent.is_none() {
-        opening.greet(wanted.serves_files).await?;
+        opening.initialize(wanted.serves_files).await?;
     }
     let session = match &recorded.talk.agent_session {
         Some(session) => SessionId::new(session.clone()),
@@ -118,14 +118,14 @@ impl SessionOpener<'_> {
         Ok(answer)
     }
 
-    async fn greet(&mut self, serves_files: bool) -> Result<(), OpenError> {
+    async fn initialize(&mut self, serves_files: bool) -> Result<(), OpenError> {
         let files = FileSystemCapabilities::new().read_text_file(serves_files).write_text_file(serves_files);
         let abilities = ClientCapabilities::new().fs(files).terminal(true);
-        let hello = InitializeRequest::new(ProtocolVersion::V1)
+        let request = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(abilities)
             .client_info(Implementation::new("tenure", env!("CARGO_PKG_VERSION")).title("Tenure".to_owned()));
-        let answer = self.ask(Verb::Initialize, &hello).await?;
-        answer.map_err(|error| refused("does not begin", &error))?;
+        let answer = self.ask(Verb::Initialize, &request).await?;
+        answer.map_err(|error| refused("does not initialize the connection", &error))?;
         match &self.abilities.agent {
             Some(agent) if agent.protocol_version == ProtocolVersion::V1 => Ok(()),
             Some(agent) => Err(OpenError::Refused(format!(
@@ -145,7 +145,7 @@ impl SessionOpener<'_> {
             }
             opened => opened,
         }
-        .map_err(|error| refused("opens no session", &error))
+        .map_err(|error| refused("cannot open a session", &error))
     }
 
     /// Resumes the earlier session if the agent can, else creates a new one.
@@ -175,10 +175,12 @@ impl SessionOpener<'_> {
     async fn load(&mut self, verb: Verb, request: &impl Serialize) -> Result<Answer, OpenError> {
         match timeout(LOAD_LIMIT, self.ask(verb, request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Over)) => Err(OpenError::NotLoaded("its process ended while it loaded it".to_owned())),
+            Ok(Err(Over)) => {
+                Err(OpenError::NotLoaded("its process ended while it loaded the session".to_owned()))
+            }
             Err(_) => {
                 let limit = LOAD_LIMIT.as_secs();
-                Err(OpenError::NotLoaded(format!("it did not load it within {limit} seconds")))
+                Err(OpenError::NotLoaded(format!("it did not load the session within {limit} seconds")))
             }
         }
     }
@@ -197,11 +199,11 @@ impl SessionOpener<'_> {
             let known = self.abilities.logins().into_iter().map(|(id, name)| format!("{id} ({name})"));
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(OpenError::Refused(format!(
-                "it wants a login: log in with its own program, or set acp.auth of the agent in config.toml to one of: {known}"
+                "it requires a login: log in with its own program, or set acp.auth of the agent in config.toml to one of: {known}"
             )));
         };
         let answer = self.ask(Verb::Authenticate, &AuthenticateRequest::new(method.to_owned())).await?;
-        answer.map(drop).map_err(|error| refused("does not take the login", &error))
+        answer.map(drop).map_err(|error| refused("rejects the login", &error))
     }
 
     /// Sets the model and the mode, unless they are set. A mode that cannot be set only adds a note.
@@ -262,9 +264,8 @@ pub async fn set_mode(
     session: &SessionId,
     mode: &str,
 ) -> Result<Result<(), String>, Over> {
-    let is_it = |current: &str| current == mode;
     if let Some(modes) = &abilities.modes {
-        if is_it(&modes.current_mode_id.0) {
+        if &*modes.current_mode_id.0 == mode {
             return Ok(Ok(()));
         }
         let set = SetSessionModeRequest::new(session.clone(), mode.to_owned());
@@ -304,6 +305,6 @@ pub async fn set_option(
     Ok(answer.map(drop).map_err(|error| error_text(&error)))
 }
 
-fn refused(does: &str, error: &Error) -> OpenError {
-    OpenError::Refused(format!("it {does}: {}", error_text(error)))
+fn refused(failure: &str, error: &Error) -> OpenError {
+    OpenError::Refused(format!("it {failure}: {}", error_text(error)))
 }

@@ -1,12 +1,12 @@
-//! The history that an agent tells again when it loads a conversation. Some agents answer `session/load` first and
+//! The history that an agent replays when it loads a conversation. Some agents answer `session/load` first and
 //! replay afterwards: their updates are dropped until the recorded history has been seen, or until the agent is quiet.
 
 use crate::schema::{ContentBlock, ContentChunk, SessionUpdate};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// The number of messages that are compared at most.
-const COMPARED: usize = 500;
+/// Maximum number of messages to compare.
+const MAX_COMPARED: usize = 500;
 
 /// A message of a conversation, without its whitespace: agents cut and pad texts in their own way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ struct Message {
     text: String,
 }
 
-/// The last messages of a conversation: neighbours of the same side are one.
+/// The last messages of a conversation. Consecutive texts of one side count as one message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Messages(VecDeque<Message>);
 
@@ -41,7 +41,7 @@ impl Messages {
             Some(last) => last.text.extend(text),
             None => self.0.push_back(Message { of_user, text: text.collect() }),
         }
-        if self.0.len() > COMPARED {
+        if self.0.len() > MAX_COMPARED {
             self.0.pop_front();
         }
     }
@@ -55,7 +55,7 @@ impl Messages {
         };
         let Some(last) = pairs.next() else { return false };
         let is_same = |(this, that): (&Message, &Message)| this == that;
-        // The last is compared first: it differs until the replay has come to its end.
+        // The last is compared first: it differs until the replay ends.
         match pairs.next_back() {
             None => is_end(last),
             Some(first) => is_same(last) && pairs.all(is_same) && is_end(first),
@@ -63,18 +63,18 @@ impl Messages {
     }
 }
 
-/// A replay under way.
+/// A replay in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     seen: Messages,
-    /// The recorded messages, once the load was answered and somebody waits for the end of the replay.
+    /// The recorded messages, once the load was answered and a caller waits for the end of the replay.
     recorded: Option<Messages>,
     /// True if the agent replayed something after its answer.
     is_late: bool,
 }
 
 impl Replay {
-    /// Takes an update; returns true if it is a part of a conversation.
+    /// Adds an update; returns true if it is a part of a conversation.
     pub(crate) fn take(&mut self, update: &SessionUpdate, is_answered: bool) -> bool {
         let text = |chunk: &ContentChunk| match &chunk.content {
             ContentBlock::Text(text) => text.text.clone(),
@@ -93,7 +93,7 @@ impl Replay {
         true
     }
 
-    /// Waits for the end of these messages from now on.
+    /// Sets the recorded messages with which the replay will end.
     pub(crate) fn expect(&mut self, recorded: Messages) {
         self.recorded = Some(recorded);
     }
@@ -103,7 +103,8 @@ impl Replay {
         self.recorded.as_ref().is_some_and(|recorded| self.seen.end_with(recorded))
     }
 
-    /// Returns true if the agent replayed after its answer, so that its end is not certain unless it is complete.
+    /// Returns true if the agent replayed something after its answer. The end of such a replay is certain only once it is
+    /// complete.
     pub(crate) fn is_late(&self) -> bool {
         self.is_late
     }

@@ -63,12 +63,12 @@ impl Agents {
         let asker = self.asker(&request, who).await?.with_process(process);
         let call = SessionsCall::read(request)?;
         let (agents, is_change) = (Arc::clone(self), call.is_change());
-        let doing = async move { agents.handle(call, &asker).await };
+        let reply = async move { agents.handle(call, &asker).await };
         if is_change {
             // In a task of its own: it completes even if the caller stops waiting.
-            tokio::spawn(doing).await.map_err(Refusal::internal)?
+            tokio::spawn(reply).await.map_err(Refusal::internal)?
         } else {
-            doing.await
+            reply.await
         }
     }
 
@@ -111,7 +111,7 @@ impl Agents {
         Ok(self.seen(&call::key(key)?, &asker, action).await?.row.key)
     }
 
-    /// Returns this session, if the caller may do this with it.
+    /// Returns this session, if the caller may take this action on it.
     async fn seen(&self, key: &SessionKey, asker: &Asker, action: core::Action) -> Result<Session, Refusal> {
         let session = self.find_session(key).await?;
         asker.see(&session.row, action)?;
@@ -141,7 +141,7 @@ pub(crate) fn check_channel(agents: &Agents, name: &str) -> Result<(), Refusal> 
     let known: Vec<&str> = described.keys().map(String::as_str).collect();
     let known = match known.as_slice() {
         [] => "none is configured".to_owned(),
-        known => format!("there are {}", known.join(", ")),
+        known => format!("the configured ones are {}", known.join(", ")),
     };
     Err(Refusal::invalid(format!(
         "unknown channel {name:?}: {known}; describe it in config.toml as [channels.{name}] and restart the daemon"

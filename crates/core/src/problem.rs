@@ -78,7 +78,7 @@ codes! {
     QueueFull = 429 "queue-full";
     /// An internal error.
     Internal = 500 "internal";
-    /// The daemon is leaving.
+    /// The daemon is shutting down.
     Draining = 503 "draining";
     /// The maximum number of clients is connected.
     TooManyConnections = 503 "too-many-connections";

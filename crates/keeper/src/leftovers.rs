@@ -46,7 +46,7 @@ impl Leftovers {
                 Ok(Some(process)) if process.is_alive() && enclosure.holds(pid) => {
                     self.named.push(process.note());
                 }
-                // It exited already.
+                // The process exited already.
                 _ => drop(self.pids.remove(&pid)),
             }
         }

@@ -33,7 +33,7 @@ impl Drop for RunSlot {
     fn drop(&mut self) {
         let mut surplus = lock(&self.slots.surplus);
         match (*surplus > 0, self.permit.take()) {
-            // One run less, and still as many as the limit or more.
+            // A run beyond the limit ended: its slot is not given to another run.
             (true, permit) => {
                 *surplus -= 1;
                 permit.into_iter().for_each(OwnedSemaphorePermit::forget);

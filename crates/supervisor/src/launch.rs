@@ -213,7 +213,7 @@ impl Supervisor {
 
 fn check_open(supervisor: &Supervisor) -> Result<(), Refusal> {
     if supervisor.lifecycle.is_draining() {
-        return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
+        return Err(Refusal::draining("the daemon is shutting down: try again in a moment"));
     }
     if lease::check_root(supervisor) {
         return Err(Refusal::draining(

@@ -71,7 +71,7 @@ fn journal_line(entry: JournalEntry) -> StoryLine {
         }
         JournalEvent::Exiting { cause: Some(cause), detail, .. } => {
             let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
-            ("exiting", format!("it is being ended, {}{detail}", Reason::from(cause)))
+            ("exiting", format!("stopping the run ({}{detail})", Reason::from(cause)))
         }
         JournalEvent::Exiting { exit: Some(Exit::Code(code)), .. } => {
             ("exiting", format!("the command exited with {code}"))
@@ -86,7 +86,8 @@ fn journal_line(entry: JournalEntry) -> StoryLine {
         JournalEvent::Leftovers { count, processes } => {
             let named = if processes.is_empty() { String::new() } else { format!(": {}", names(&processes)) };
             let more = if count as usize > processes.len() && !processes.is_empty() { ", …" } else { "" };
-            ("leftovers", format!("{count} of its session outlived the command{named}{more}"))
+            let noun = if count == 1 { "process" } else { "processes" };
+            ("leftovers", format!("{count} {noun} of its session outlived the command{named}{more}"))
         }
         JournalEvent::Escapees { processes } => {
             ("escapees", format!("left the session: {}", names(&processes)))
@@ -96,16 +97,17 @@ fn journal_line(entry: JournalEntry) -> StoryLine {
         JournalEvent::HolderLost => ("holder-lost", "the daemon's connection ended".to_owned()),
         JournalEvent::HolderBack { epoch } => ("holder-back", format!("a daemon holds it at epoch {epoch}")),
         JournalEvent::HolderReleased => ("holder-released", "the daemon left on purpose".to_owned()),
-        JournalEvent::EpochRefused { epoch, current } => {
-            ("epoch-refused", format!("a holder of epoch {epoch} was turned away, {current} holds"))
-        }
+        JournalEvent::EpochRefused { epoch, current } => (
+            "epoch-refused",
+            format!("refused a daemon of epoch {epoch}: one of epoch {current} holds the run"),
+        ),
         JournalEvent::HolderAsked { epoch } => {
             ("holder-asked", format!("another daemon asked for the run at epoch {epoch}"))
         }
         JournalEvent::HolderRefused { epoch } => {
-            ("holder-refused", format!("a daemon of another installation was turned away at epoch {epoch}"))
+            ("holder-refused", format!("refused a daemon of another installation at epoch {epoch}"))
         }
-        JournalEvent::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
+        JournalEvent::MoreNotWritten => ("more", "later entries were not recorded".to_owned()),
     };
     StoryLine { at_ms: entry.at_ms, source: "keeper".to_owned(), what: what.to_owned(), text }
 }
@@ -113,8 +115,8 @@ fn journal_line(entry: JournalEntry) -> StoryLine {
 fn target_text(target: &Target) -> String {
     match target {
         Target::Group { pgid } => format!("the group {pgid}"),
-        Target::Cgroup { path } => format!("everybody in {path}"),
-        Target::Job { name } => format!("everybody in job {name}"),
+        Target::Cgroup { path } => format!("every process in {path}"),
+        Target::Job { name } => format!("every process in job {name}"),
         Target::Process { pid, start_time } => format!("pid {pid} (started {start_time})"),
     }
 }
@@ -137,7 +139,7 @@ fn names(processes: &[ProcessNote]) -> String {
     processes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Describes an event for people: its kind and its fields.
+/// Describes an event for people, by its kind and its fields.
 fn event_line(row: EventRow) -> StoryLine {
     let text = match &row.event.detail {
         detail if row.event.kind == kind::RUN_SIGNALLED => signal_text(detail),
@@ -188,7 +190,8 @@ fn escape_text(detail: &Value) -> String {
     }
 }
 
-/// Returns true for values without information: nothing, no, none, and the times that begin the line.
+/// Returns true for values without information: null, false, empty lists, zero leftovers, and times, which begin the line
+/// anyway.
 fn is_noise(name: &str, value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => name != "confirmed",

@@ -59,7 +59,7 @@ pub(crate) async fn join(
         description: description.clone(),
     };
     let recorded = messages_of(agents, session).await?;
-    let wanted = OpenParams {
+    let params = OpenParams {
         cwd: &root,
         resume: session.resume.as_deref(),
         recorded: &recorded,
@@ -71,7 +71,7 @@ pub(crate) async fn join(
     let last_output = Arc::new(Mutex::new(Instant::now()));
     let host = AdapterHost::new(Arc::clone(agents), row.key.clone(), held, bounds, Arc::clone(&last_output));
     let (handle, over) = drive(agents, row, open, host).await?;
-    let opened = timeout(OPEN_LIMIT, open::open(&handle, open, wanted)).await;
+    let opened = timeout(OPEN_LIMIT, open::open(&handle, open, params)).await;
     let OpenSession { session: agent_session, notes } = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(why)) => return Err(stop_unopened(agents, row, &open.talk.run, &why).await),
@@ -145,7 +145,7 @@ pub(crate) async fn history_of(agents: &Agents, open: &OpenConversation) -> Resu
 /// Explains why a conversation was not opened, and stops the adapter.
 async fn stop_unopened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why: &OpenError) -> JoinError {
     let name = row.agent.as_ref().map_or("the agent", AgentId::as_str);
-    let said = match why {
+    let message = match why {
         OpenError::Over(_) => adapter_stop::describe_end(agents, run, name).await.1,
         OpenError::Refused(_) | OpenError::NoModel(_) => format!("{name}: {why}"),
         OpenError::NotLoaded(why) => why.clone(),
@@ -156,8 +156,8 @@ async fn stop_unopened(agents: &Arc<Agents>, row: &SessionRow, run: &RunId, why:
         tracing::warn!(%run, why = refusal.detail, "unusable adapter not stopped");
     }
     match why {
-        OpenError::NotLoaded(_) => JoinError::NotLoaded(said),
-        OpenError::NoModel(_) => Refusal::unknown_model(said).into(),
-        OpenError::Over(_) | OpenError::Refused(_) => Refusal::wrong_state(said).into(),
+        OpenError::NotLoaded(_) => JoinError::NotLoaded(message),
+        OpenError::NoModel(_) => Refusal::unknown_model(message).into(),
+        OpenError::Over(_) | OpenError::Refused(_) => Refusal::wrong_state(message).into(),
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn adapter_of(agents: &Agents, name: &AgentId) -> Result<Description,
     }
     let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     Err(Refusal::invalid(format!(
-        "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
+        "there is no agent {name} with an ACP adapter: the configured ones are {known}; describe it in config.toml as \
              [agents.{name}.acp]"
     )))
 }

@@ -35,8 +35,8 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    pub(crate) fn of_request(wanted: &RequestPermissionRequest) -> Self {
-        let fields = &wanted.tool_call.fields;
+    pub(crate) fn of_request(request: &RequestPermissionRequest) -> Self {
+        let fields = &request.tool_call.fields;
         let title = fields.title.as_deref().unwrap_or("use an unnamed tool");
         let details = details(fields, APPROVAL_TEXT);
         Self {
@@ -44,7 +44,7 @@ impl Question {
             details,
             cwd: None,
             env: BTreeMap::new(),
-            options: offered(wanted),
+            options: offered(request),
         }
     }
 
@@ -116,12 +116,12 @@ impl AdapterHost {
             options: question.options.clone(),
             chosen: None,
         };
-        let patience =
+        let time_limit_ms =
             u64::try_from(agents.supervisor.settings.exec.approval.as_millis()).unwrap_or(u64::MAX / 2);
         let approval = NewApproval {
             id: id.clone(),
             created_at_ms: now,
-            expires_at_ms: now.saturating_add(patience),
+            expires_at_ms: now.saturating_add(time_limit_ms),
             instance: agents.supervisor.instance.clone(),
             session: Some(self.key.to_string()),
             asked: permission.recorded(),

@@ -1,4 +1,5 @@
-//! Computes the end of an ACP turn: from the agent's response or the reason of an early end, and its last message.
+//! Computes the end of an ACP turn from the agent's response, or from the reason for an early end. Adds the agent's last
+//! message.
 
 use crate::Agents;
 use serde_json::Value;
@@ -55,7 +56,7 @@ pub(crate) fn end_of_response(answer: &Answer) -> End {
         TurnResult::Done => (Outcome::Done, Stop::EndTurn, None),
         TurnResult::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
         TurnResult::Refused => {
-            (Outcome::Failed, Stop::Refusal, Some("the agent refuses the request".to_owned()))
+            (Outcome::Failed, Stop::Refusal, Some("the agent refused the request".to_owned()))
         }
         TurnResult::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
         TurnResult::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
@@ -90,12 +91,12 @@ impl Agents {
             .await;
         let mut entries = page.map(|page| page.entries).unwrap_or_default();
         entries.retain(|entry| entry.turn.as_ref() == Some(turn));
-        let told = |entry: &Entry| match entry.kind.as_str() {
+        let words_in = |entry: &Entry| match entry.kind.as_str() {
             "agent" => text_of(entry),
             "tool" => body_of(entry)["title"].as_str().map(str::to_owned),
             _ => None,
         };
-        let said = entries.iter().find_map(told).unwrap_or_default();
+        let said = entries.iter().find_map(words_in).unwrap_or_default();
         let tools: Vec<Value> =
             entries.iter().filter(|it| it.kind == Kind::Tool.word()).map(body_of).collect();
         let plan = entries.iter().find(|it| it.kind == Kind::Plan.word()).map(body_of).unwrap_or_default();
@@ -139,7 +140,7 @@ async fn last_message(agents: &Agents, turn: &Turn) -> Option<FinalText> {
         for entry in page.entries {
             match role_in(&entry, turn) {
                 EntryRole::Text(text) => pieces.push(text),
-                EntryRole::Beside => {}
+                EntryRole::Neutral => {}
                 EntryRole::Other if pieces.is_empty() => {}
                 EntryRole::Other | EntryRole::Earlier => {
                     before = None;
@@ -189,7 +190,7 @@ enum EntryRole {
     /// Part of a message.
     Text(String),
     /// An entry that does not separate messages.
-    Beside,
+    Neutral,
     /// An action, which separates messages.
     Other,
     /// An entry of an earlier turn.
@@ -197,11 +198,11 @@ enum EntryRole {
 }
 
 fn role_in(entry: &Entry, turn: &Turn) -> EntryRole {
-    let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
+    let neutral = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
     match text_of(entry) {
         _ if entry.turn.as_ref() != Some(&turn.asked.id) => EntryRole::Earlier,
         Some(text) if entry.kind == Kind::Agent.word() => EntryRole::Text(text),
-        _ if beside.contains(&entry.kind.as_str()) => EntryRole::Beside,
+        _ if neutral.contains(&entry.kind.as_str()) => EntryRole::Neutral,
         _ => EntryRole::Other,
     }
 }
@@ -220,7 +221,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_steps_of_a_turn_are_counted_and_no_word_of_the_agent_is_in_them() {
+    fn the_steps_of_a_turn_contain_counts_but_no_words_of_the_agent() {
         let tool = |status: &str| json!({"title": "tick", "status": status});
         let plan = json!({"entries": [{"content": "tick", "status": "completed"}, {"content": "tick", "status": "pending"}]});
         assert_eq!(steps(&[], &Value::Null), None);
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_of_which_everything_that_was_said_is_lost_has_no_answer() {
+    fn a_turn_whose_messages_are_all_lost_has_no_answer() {
         let entry = |kind: &str, body: Value| Entry {
             number: 1,
             turn: None,

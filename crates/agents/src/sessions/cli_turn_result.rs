@@ -23,24 +23,24 @@ const LAST_WORDS: usize = 1_000;
 pub(crate) fn read(row: &RunRow, reads: &TurnOutput) -> TurnEnd {
     let Some(ending) = &row.ending else { return unknown_end() };
     let dir = Path::new(&row.directory).join("output");
-    let (text, resume, said_wrong) = match reads {
+    let (text, resume, agent_error) = match reads {
         TurnOutput::Agent { agent, .. } => read_agent(&dir, agent),
         TurnOutput::Command => (read_command(&dir), None, None),
     };
     let termination = &ending.termination;
     let answered = match reads {
-        TurnOutput::Agent { .. } => text.is_some() && said_wrong.is_none(),
+        TurnOutput::Agent { .. } => text.is_some() && agent_error.is_none(),
         TurnOutput::Command => true,
     };
     let outcome = outcome(termination, answered);
     let error = match (outcome, termination.reason) {
         (Outcome::Done, _) => outlived_note(termination),
-        _ => Some(failure_text(termination, reads, said_wrong, &dir)),
+        _ => Some(failure_text(termination, reads, agent_error, &dir)),
     };
     TurnEnd { outcome, stop: None, at_ms: ending.ended_at_ms, text, error, resume }
 }
 
-/// Returns the end of a turn whose run has no record any more.
+/// Returns the end of a turn whose run's record was removed.
 fn unknown_end() -> TurnEnd {
     let error =
         Some("the record of its run was removed, so its end is unknown: send the message again".to_owned());
@@ -95,7 +95,7 @@ fn failure_text(termination: &Termination, reads: &TurnOutput, said: Option<Stri
     } else if termination.reason == Reason::Exit {
         let last = last_words(dir);
         if !last.is_empty() {
-            text = format!("{text}; its last words: {last}");
+            text = format!("{text}; its stderr ends with: {last}");
         }
     }
     text
@@ -106,14 +106,14 @@ fn read_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, 
     read_agent_with(dir, agent, |_| {})
 }
 
-/// Does the same, and passes each event to `hear`.
+/// Works like `read_agent`, and passes each event to `on_event`.
 fn read_agent_with(
     dir: &Path,
     agent: &Agent,
-    mut hear: impl FnMut(&Event),
+    mut on_event: impl FnMut(&Event),
 ) -> (Option<FinalText>, Option<String>, Option<String>) {
     let mut reader = crate::Reader::new(agent);
-    for_each_chunk(dir, Stream::Stdout, |bytes| reader.feed(bytes).iter().for_each(&mut hear));
+    for_each_chunk(dir, Stream::Stdout, |bytes| reader.feed(bytes).iter().for_each(&mut on_event));
     let (_, OutputSummary { session, answer, cut, error, usage: _ }) = reader.finish();
     let text = match answer {
         Answer::None => None,

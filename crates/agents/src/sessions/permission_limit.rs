@@ -1,4 +1,5 @@
-//! Limits of what a session can permit its agents: at most what the exec policy and its own description permit itself.
+//! Limits of the permissions that a session can give its agents: at most what the exec policy and its own description
+//! permit the session.
 //! The limits hold for every request that is made as a session, but not for clients outside of all sessions.
 
 use super::authorize::Asker;
@@ -11,7 +12,7 @@ use tenure_core::session::{
 };
 use tenure_supervisor::Refusal;
 
-/// The most that a session can permit, and the reason.
+/// The maximum permissions that a session can give, and the reason.
 pub(crate) struct Limit {
     most: Permissions,
     why: String,
@@ -30,7 +31,7 @@ impl Limit {
     }
 }
 
-/// The most that the asker can permit an agent.
+/// Returns the maximum permissions that the asker can give an agent.
 pub(crate) async fn limit_of(
     agents: &Agents,
     asker: &Asker,
@@ -90,7 +91,7 @@ async fn lower_as_spawned(
     }
 }
 
-/// The permissions of a session that the asker spawns.
+/// Returns the permissions of a session that the asker spawns.
 pub(crate) async fn grant(
     agents: &Agents,
     asker: &Asker,
@@ -98,12 +99,12 @@ pub(crate) async fn grant(
     (backend, agent): (Backend, Option<&AgentId>),
 ) -> Result<Option<Permissions>, Refusal> {
     let limit = limit_of(agents, asker, agent).await?;
-    let unasked = match (backend, agent.filter(|_| !limit.is_none())) {
+    let unasking_flag = match (backend, agent.filter(|_| !limit.is_none())) {
         (Backend::Cli, Some(agent)) => turn_spec::agent_description(agents, agent)?.acts_unasked(),
         (Backend::Acp, Some(agent)) => adapter_start::adapter_of(agents, agent)?.acts_unasked(),
         _ => None,
     };
-    if let (Some(flag), Some(agent)) = (unasked, agent) {
+    if let (Some(flag), Some(agent)) = (unasking_flag, agent) {
         return Err(refused(asker, &limit, &format!("starts {agent} with {flag:?}, which asks nobody")));
     }
     let usual = match (backend, agent) {
@@ -127,8 +128,8 @@ pub(crate) async fn check_allow(
         return Ok(());
     }
     let questions = agents.approvals.questions_of(&row.key).await?;
-    let meant = questions.iter().filter(|it| it.id.as_str().starts_with(question));
-    let mut chosen = meant.flat_map(|it| &it.options).filter(|offered| offered.id == option);
+    let matching = questions.iter().filter(|it| it.id.as_str().starts_with(question));
+    let mut chosen = matching.flat_map(|it| &it.options).filter(|offered| offered.id == option);
     if chosen.all(|offered| offered.kind.starts_with("reject")) {
         return Ok(());
     }

@@ -72,7 +72,7 @@ pub(crate) fn agent_description(agents: &Agents, name: &AgentId) -> Result<Agent
         let all = crate::agents(file, agents.supervisor.settings.agents());
         let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         Refusal::invalid(format!(
-            "there is no agent {name} with a command: there are {known}; describe it in config.toml as \
+            "there is no agent {name} with a command: the configured ones are {known}; describe it in config.toml as \
                  [agents.{name}], or use backend exec"
         ))
     })

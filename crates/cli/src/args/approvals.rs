@@ -152,7 +152,7 @@ pub(crate) struct AllowArgs {
     pub(crate) program: String,
     /// Regular expression for the arguments [default: all but dangerous].
     ///
-    /// It must match all arguments, joined by spaces.
+    /// The expression must match all arguments, joined by spaces.
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
     /// Allow the program for this agent only.

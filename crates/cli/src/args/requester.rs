@@ -18,7 +18,7 @@ pub(crate) struct RequesterArgs {
     pub(crate) visibility: Option<Visibility>,
     /// With --as: treat the session as sandboxed.
     ///
-    /// It then sees only itself and what it spawned.
+    /// A sandboxed session sees only itself and the sessions that it spawned.
     #[arg(long, global = true, display_order = LAST - 1)]
     pub(crate) sandboxed: bool,
 }

@@ -111,7 +111,7 @@ pub(crate) struct SendKeysArgs {
     pub(crate) words: Vec<Word>,
 }
 
-/// One argument of `send-keys`.
+/// An argument of `send-keys`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     Key { name: String, key: Key },

@@ -68,7 +68,7 @@ fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecRep
         }
     }
     Err(Failure::tenure_failed(format!(
-        "daemons keep going away: `tenure process poll {run}` waits for the run's end"
+        "the connection to the daemon was lost repeatedly: `tenure process poll {run}` waits for the run's end"
     )))
 }
 

@@ -132,7 +132,7 @@ fn listens(address: SocketAddr, error: Option<String>) -> Check {
             NAME,
             Verdict::Problem,
             error,
-            "find the program that has the port, and send it no token; or set another api.listen",
+            "stop the program that uses the port, or set another api.listen; do not send the token there",
         ),
     }
 }

@@ -1,5 +1,5 @@
-//! The rows that a registry can exclude before it calls [`can_see`](super::can_see). Each term is one lookup in an
-//! index, and finds every row that may be seen together with the others. It decides nothing:
+//! Lookups with which a registry finds the candidates for a list of sessions, so that it need not read every row. Each term
+//! is one lookup in an index; together they find every row that the requester may see. They decide nothing:
 //! [`can_see`](super::can_see) judges every row that is found.
 
 use super::a2a::{AgentToAgent, Pattern};

@@ -94,7 +94,7 @@ pub enum Refused {
         why: Disagreement,
     },
     /// The session would be too deep.
-    #[error("{parent} is already {limit} levels deep: do the work in it, or raise the depth limit")]
+    #[error("{parent} is already {limit} levels deep: do the work in it, or raise sessions.depth")]
     TooDeep {
         /// The parent.
         parent: SessionKey,
@@ -102,7 +102,7 @@ pub enum Refused {
         limit: usize,
     },
     /// The parent has too many children.
-    #[error("{parent} has {limit} open children already: close one of them, or raise the limit")]
+    #[error("{parent} has {limit} open children already: close one of them, or raise sessions.children")]
     TooManyChildren {
         /// The parent.
         parent: SessionKey,
@@ -135,7 +135,7 @@ pub enum Refused {
     },
 }
 
-/// Makes the row of the new session.
+/// Creates the row of a new session.
 pub fn spawn(
     parent: Option<&SessionRow>,
     request: SpawnRequest,

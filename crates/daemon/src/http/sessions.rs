@@ -211,7 +211,7 @@ pub(super) async fn set_option(
 pub(super) struct SendBody {
     /// The message.
     text: String,
-    /// What to do if the session is busy.
+    /// The action if the session is busy.
     when_busy: Option<WhenBusy>,
 }
 

@@ -76,7 +76,7 @@ impl Daemon {
         if spec.has_terminal() && lacked_pty(&begun.1) {
             spec.spec.options.pty_size = None;
             spec.warnings.push("no terminal is available: the command runs on pipes".to_owned());
-            // It never ran, so there is nothing to end.
+            // The command never ran, so there is nothing to end.
             begun.0.release();
             begun = Foreground::begin(&self.supervisor, spec.start_request(line, None)?, who).await?;
         }

@@ -156,7 +156,7 @@ impl Keeper {
         };
         next.note_start();
         next.see(Sighting::Started);
-        // It may have exited during the handover.
+        // The heir may have exited during the handover.
         next.check_children();
         next
     }

@@ -208,7 +208,7 @@ fn fork_root(
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
         root.abandon();
-        // It held no process but the root.
+        // The boundary held no process but the root.
         let _ = enclosure.as_ref().map(Enclosure::remove);
         let path = Path::new(&launch.directory).join("keeper");
         return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())).into());

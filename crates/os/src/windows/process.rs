@@ -24,7 +24,7 @@ pub(crate) type ProcessHandle = OwnedHandle;
 /// The facts about a process when it was opened.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    made: u64,
+    created: u64,
 }
 
 /// The boot id in identities. Windows counts a process's start from 1601, not from its boot, so an identity is
@@ -41,7 +41,7 @@ fn machine_id() -> Option<String> {
     let mut text = [0_u16; 64];
     let mut len = u32::try_from(size_of_val(&text)).ok()?;
     let flags = RRF_RT_REG_SZ | RRF_SUBKEY_WOW6464KEY;
-    // SAFETY: the names end in zeroes; the text is ours, of the length that is given.
+    // SAFETY: the names end in zeroes; the text is ours and has the given length.
     let failed = unsafe {
         RegGetValueW(
             HKEY_LOCAL_MACHINE,
@@ -57,7 +57,7 @@ fn machine_id() -> Option<String> {
     (failed == 0 && !text.is_empty()).then_some(text)
 }
 
-/// The access rights to try, the most first. Wine requires the full query right where Windows is content with the
+/// The access rights to try, from most to least. Wine requires the full query right where Windows is content with the
 /// limited one.
 const RIGHTS: [u32; 3] = [
     PROCESS_QUERY_INFORMATION | PROCESS_SYNCHRONIZE | PROCESS_TERMINATE,
@@ -65,8 +65,8 @@ const RIGHTS: [u32; 3] = [
     PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE,
 ];
 
-/// Opens a process; `None` if there is none. A process that may be queried but not ended is opened all the same;
-/// one that may not even be queried is an error, not gone (I6).
+/// Opens a process; `None` if there is none. A process that may be queried but not killed is opened, too. One
+/// that may not even be queried is an error, not a process that is gone (I6).
 pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedHandle>> {
     // Zero is the system's idle process.
     if pid == 0 {
@@ -87,21 +87,21 @@ pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedHandle>> {
 
 /// Returns the time when a process was created, in units of 100 ns since 1601.
 pub(crate) fn creation_time(process: BorrowedHandle<'_>) -> io::Result<u64> {
-    let [mut made, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
+    let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     let raw = process.as_raw_handle();
     // SAFETY: the four times are ours, and written by the call.
-    check(unsafe { GetProcessTimes(raw, &raw mut made, &raw mut ended, &raw mut kernel, &raw mut user) })?;
-    Ok(u64::from(made.dwHighDateTime) << 32 | u64::from(made.dwLowDateTime))
+    check(unsafe { GetProcessTimes(raw, &raw mut created, &raw mut ended, &raw mut kernel, &raw mut user) })?;
+    Ok(u64::from(created.dwHighDateTime) << 32 | u64::from(created.dwLowDateTime))
 }
 
-/// Waits for a process's end; `false` if it does not come in so many milliseconds.
+/// Waits for a process to exit; returns false after `ms` milliseconds.
 pub(crate) fn wait_for_end(process: BorrowedHandle<'_>, ms: u32) -> io::Result<bool> {
     // SAFETY: the handle is open for the call's length.
     match unsafe { WaitForSingleObject(process.as_raw_handle(), ms) } {
         WAIT_OBJECT_0 => Ok(true),
         WAIT_TIMEOUT => Ok(false),
         WAIT_FAILED => Err(io::Error::last_os_error()),
-        other => Err(io::Error::other(format!("a wait for a process came back with {other}"))),
+        other => Err(io::Error::other(format!("WaitForSingleObject returned {other}"))),
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn exit_code(process: BorrowedHandle<'_>) -> io::Result<Option<u32>> 
     Ok(Some(code))
 }
 
-/// Kills this very process; the exit code says that we did.
+/// Kills the process; its exit code says that Tenure did.
 pub(crate) fn terminate_process(process: BorrowedHandle<'_>) -> io::Result<()> {
     // SAFETY: the handle is open for the call's length, and pins the process.
     check(unsafe { TerminateProcess(process.as_raw_handle(), super::KILLED) })
@@ -128,19 +128,20 @@ pub(crate) fn terminate_process(process: BorrowedHandle<'_>) -> io::Result<()> {
 pub(crate) fn identify(process: &OwnedHandle, pid: i32) -> io::Result<Option<(Identity, Facts)>> {
     const TRIES: usize = 200;
     for _ in 0..TRIES {
-        let made = creation_time(process.as_handle())?;
+        let created = creation_time(process.as_handle())?;
         // Wine sets the time only once the process has started.
-        if made != UNFILLED {
-            let identity = Identity { place: here().clone(), pid, start_time: made, pidfs_inode: None };
-            return Ok(Some((identity, Facts { made })));
+        if created != UNFILLED {
+            let identity = Identity { place: here().clone(), pid, start_time: created, pidfs_inode: None };
+            return Ok(Some((identity, Facts { created })));
         }
         if wait_for_end(process.as_handle(), 5)? {
             return Ok(None);
         }
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {pid} has no time of creation")))
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {pid} has no creation time")))
 }
 
+/// The creation time that Wine reports until it has set the real one.
 const UNFILLED: u64 = 0x5555_5555_5555_5555;
 
 pub(crate) fn lives(process: &OwnedHandle) -> bool {
@@ -165,12 +166,15 @@ pub(crate) fn signal_process(process: &OwnedHandle, signal: Signal) -> Sent {
 
 pub(crate) fn started_at_ms(facts: &Facts) -> u64 {
     const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
-    facts.made.saturating_sub(UNIX_EPOCH) / TICKS_PER_MS
+    facts.created.saturating_sub(UNIX_EPOCH) / TICKS_PER_MS
 }
 
-/// Fails: the line could be read, but only its own program can split it into words.
+/// Fails: the command line could be read, but only its own program can split it into arguments.
 pub(crate) fn words_of(_: &OwnedHandle, _: i32) -> io::Result<Vec<String>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows keeps no words of a command, but a line"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "Windows records a command line, not its separate arguments",
+    ))
 }
 
 pub(crate) fn exe_shown(process: &OwnedHandle, pid: i32) -> Option<String> {
@@ -190,7 +194,7 @@ pub(crate) fn exe_of(process: &OwnedHandle, _: i32) -> Option<String> {
     let mut path = vec![0_u16; 32_768];
     let mut len = u32::try_from(path.len()).ok()?;
     let raw = process.as_raw_handle();
-    // SAFETY: the path is ours, of the length that is given, and written by the call.
+    // SAFETY: the path is ours, has the given length, and is written by the call.
     check(unsafe { QueryFullProcessImageNameW(raw, PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut len) })
         .ok()?;
     String::from_utf16(path.get(..len as usize)?).ok()

@@ -152,7 +152,7 @@ impl Approvals {
         });
         for row in questions {
             if row.approval.session.as_deref() == Some(key.as_str()) && Permission::read(&row).is_some() {
-                // It may be answered meanwhile.
+                // A person may answer the request meanwhile.
                 let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), "the turn's end")).await;
             }
         }

@@ -28,7 +28,7 @@ impl Approvals {
         spec: ExecSpec,
         question: Question,
     ) -> Result<ExecReply, Refusal> {
-        // One at a time, so that two calls cannot both find no request and create one.
+        // Serialized, so that two calls cannot both find no request and create one.
         let _guard = self.pending.request_lock.lock().await;
         if let Some(id) = self.find_in_memory(&spec).await? {
             return Ok(pending(id));

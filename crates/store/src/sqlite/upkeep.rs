@@ -9,7 +9,7 @@ use std::path::Path;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_os::file::{privately, sync_names};
 
-/// Writes a whole copy, which is on the disk when this returns. Any existing file is refused.
+/// Writes a complete copy, flushed to the disk. Refuses a path that exists.
 pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
     let system = |error: io::Error| {
         Trouble::Answer(Failed::Unavailable(format!("cannot write the copy {}: {error}", to.display())))
@@ -22,7 +22,7 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
         .map_err(Trouble::from)
         .and_then(|_| flush(&copy, to).map_err(system));
     if written.is_err() {
-        // The file was created here, and is of no use.
+        // An incomplete copy is useless, and this function created the file.
         let _ = std::fs::remove_file(to);
     }
     written
@@ -30,28 +30,28 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
 
 fn flush(copy: &File, path: &Path) -> io::Result<()> {
     copy.sync_all()?;
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    sync_names(above.unwrap_or(Path::new(".")))
+    let parent_dir = path.parent().filter(|parent_dir| !parent_dir.as_os_str().is_empty());
+    sync_names(parent_dir.unwrap_or(Path::new(".")))
 }
 
-/// Returns the problem, as `SQLite` words it.
+/// Checks the registry; returns the problems in the words of `SQLite`.
 pub(super) fn check(path: &Path) -> Result<Option<String>, Trouble> {
     let db = open::reader(path)?;
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     let mut statement = db.prepare("PRAGMA integrity_check(20)")?;
     for line in statement.query_map([], |row| row.get::<_, String>(0))? {
-        wrong.push(line?);
+        problems.push(line?);
     }
-    wrong.retain(|line| line != "ok");
+    problems.retain(|line| line != "ok");
     let mut statement = db.prepare("PRAGMA foreign_key_check")?;
-    let strays = statement.query_map([], |row| {
+    let dangling = statement.query_map([], |row| {
         let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
-        Ok(format!("a row of {table} names a row of {parent} that is not there"))
+        Ok(format!("a row of {table} refers to a missing row of {parent}"))
     })?;
-    for line in strays.take(20) {
-        wrong.push(line?);
+    for line in dangling.take(20) {
+        problems.push(line?);
     }
-    Ok((!wrong.is_empty()).then(|| wrong.join("; ")))
+    Ok((!problems.is_empty()).then(|| problems.join("; ")))
 }
 
 /// A run as the registry records it, for a comparison with the files.

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
     }
     write(&path, &encoded(manager, &text))
         .map_err(|error| Failure::refused(format!("{}: {error}{}", path.display(), advice(scope))))?;
-    print::line(&format!("{} is written", path.display()))?;
+    print::line(&format!("wrote {}", path.display()))?;
     let steps = match manager {
         Manager::Systemd => steps::systemd(scope, args.now, &user()),
         Manager::Launchd => steps::launchd(scope, args.now, &environment::user(), &path),

@@ -12,7 +12,7 @@ const ACPX: &str = "acpx.session.v1";
 /// The ending of the names of generated wrappers.
 const WRAPPER: &str = "-acp-wrapper.mjs";
 
-/// The error because of which a record is not imported.
+/// The reason why a record is not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLegacy {
     /// The file is not JSON, or not JSON that could be a record.
@@ -90,8 +90,7 @@ impl BadLegacy {
     }
 }
 
-/// Parses the records of a file. `stem` is the file's name without its ending: a record without a key is called by
-/// it.
+/// Parses the records of a file. `stem` is the file's name without its extension, and names a record without a key.
 pub fn read(stem: &str, bytes: &[u8]) -> Result<Vec<Result<LegacyRecord, BadLegacy>>, BadLegacy> {
     let content: Content =
         serde_json::from_slice(bytes).map_err(|error| BadLegacy::NotUnderstood(error.to_string()))?;
@@ -145,8 +144,8 @@ fn acpx(fields: &Fields) -> Result<LegacyRecord, BadLegacy> {
     })
 }
 
-/// Returns the session key for an acpx record. Gateways use their own session's key as the record's id, and that is
-/// kept; an agent that only the name tells is added.
+/// Returns the session key for an acpx record. A gateway uses its own session's key as the record's id; that key
+/// is kept. Otherwise the key contains the agent if the record's name does.
 fn acpx_key(id: &str, name: Option<&str>) -> Result<SessionKey, BadKey> {
     if id.starts_with("agent:") {
         return id.parse();

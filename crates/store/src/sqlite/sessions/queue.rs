@@ -3,7 +3,7 @@
 
 use super::{rows, turns};
 use crate::Failed;
-use crate::events::sessions as told;
+use crate::events::sessions as session_events;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
@@ -28,7 +28,7 @@ fn message_row(row: &Row<'_>) -> Result<Message, Trouble> {
     Ok(Message { turn, place: number(row.get(0)?) })
 }
 
-/// Refuses an id that is queued or was a turn: it would stop the queue when it is taken.
+/// Refuses an id that is queued or was a turn: a duplicate would block the queue when its turn starts.
 pub(super) fn refuse_known(db: &Connection, id: &TurnId) -> Result<(), Trouble> {
     let known: bool = db
         .prepare_cached(
@@ -40,30 +40,30 @@ pub(super) fn refuse_known(db: &Connection, id: &TurnId) -> Result<(), Trouble> 
 
 pub(super) fn add(
     db: &Connection,
-    asked: &NewTurn,
+    message: &NewTurn,
     task: Option<&NewTask>,
     depth: usize,
 ) -> Result<u64, Trouble> {
-    let session = turns::open(db, &asked.session)?;
-    refuse_known(db, &asked.id)?;
+    let session = turns::open(db, &message.session)?;
+    refuse_known(db, &message.id)?;
     let waiting = session.queued;
     if waiting >= depth as u64 {
-        return Err(Trouble::Answer(Failed::QueueFull { key: asked.session.clone(), waiting }));
+        return Err(Trouble::Answer(Failed::QueueFull { key: message.session.clone(), waiting }));
     }
     db.prepare_cached(
         "INSERT INTO messages (id, session, asked_by, sent_at_ms, message) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((
-        asked.id.as_str(),
-        asked.session.as_str(),
-        &asked.asked_by,
-        stored(asked.sent_at_ms),
-        &asked.message,
+        message.id.as_str(),
+        message.session.as_str(),
+        &message.asked_by,
+        stored(message.sent_at_ms),
+        &message.message,
     ))?;
-    tell(db, &told::message_queued(&session.row, asked, waiting))?;
+    tell(db, &session_events::message_queued(&session.row, message, waiting))?;
     if let Some(task) = task {
-        let at_ms = asked.sent_at_ms;
-        tasks::track_turn(db, task, &asked.id, &session.row, (at_ms, at_ms))?;
+        let at_ms = message.sent_at_ms;
+        tasks::track_turn(db, task, &message.id, &session.row, (at_ms, at_ms))?;
     }
     Ok(waiting)
 }
@@ -102,7 +102,7 @@ pub(super) fn withdraw(db: &Connection, key: &SessionKey, id: &TurnId, at_ms: u6
     if changed == 0 {
         return Ok(false);
     }
-    tell(db, &told::message_withdrawn(&rows::known(db, key)?.row, id, at_ms))?;
+    tell(db, &session_events::message_withdrawn(&rows::known(db, key)?.row, id, at_ms))?;
     tasks::turn_withdrawn(db, id, at_ms)?;
     Ok(true)
 }

@@ -37,14 +37,15 @@ pub(super) fn set_policy(
 
 /// The condition that a notice waits and is not being delivered.
 const IS_WAITING: &str = "state IN ('due', 'queued') AND claimed_by IS NULL";
-/// The condition that a notice is unsettled, even if it is being delivered: if that fails, it is not retried.
+/// The condition that a notice is unsettled. A notice that is being delivered counts too: if its delivery fails, it is not
+/// retried.
 const IS_OPEN: &str = "state IN ('due', 'queued', 'failed')";
 
 /// Settles the notices of a task without delivering them. Returns their purposes.
 fn withdraw(
     db: &Connection,
     task: &TaskId,
-    as_what: &str,
+    state: &str,
     which: &str,
     at_ms: u64,
 ) -> Result<Vec<String>, Trouble> {
@@ -53,7 +54,7 @@ fn withdraw(
         "UPDATE outbox INDEXED BY outbox_of_task SET state = ?2, settled_at_ms = ?3, claimed_by = NULL
          WHERE task_id = ?1 AND purpose <> 'change' AND {which} RETURNING purpose"
     ))?;
-    let purposes = statement.query_map((task.as_str(), as_what, stored(at_ms)), |row| row.get(0))?;
+    let purposes = statement.query_map((task.as_str(), state, stored(at_ms)), |row| row.get(0))?;
     Ok(purposes.collect::<Result<_, _>>()?)
 }
 
