@@ -65,7 +65,7 @@ fn a_story_names_leftovers_and_escapes() {
     let (install, api) = daemon(Install::new());
     let id = api.start(&json!({"command": [install.actor(), "leave", "sleep"]}));
     api.wait(&id);
-    place(&story(&api, &id), "leftovers", "1 of its session");
+    place(&story(&api, &id), "leftovers", "1 process of its session");
     let id = api.start(&json!({"command": [install.actor(), "leave", "setsid", "sleep"]}));
     assert_eq!(api.wait(&id)["termination"]["reason"], "ownership-escape");
     let told = story(&api, &id);
