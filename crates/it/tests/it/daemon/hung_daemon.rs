@@ -208,8 +208,9 @@ fn stop_kills_a_daemon_that_hangs_after_it_agreed_to_exit() {
     let mut stop = fixture.start(&["daemon", "stop", "--cancel-runs"]);
     eventually("the daemon ends its runs", || (fixture.show(&id)["state"] == "exiting").then_some(()));
     daemon.stop();
-    // A daemon that hangs for good: it is stopped again after each SIGCONT.
-    within(WAIT_LIMIT, "its end", || {
+    // A daemon that hangs for good: it is stopped again after each SIGCONT. If it could answer in between, `stop` begins
+    // anew, and a hang takes it half a minute to find.
+    within(3 * WAIT_LIMIT, "its end", || {
         if !proc::is_stopped(daemon.pid) {
             daemon.send(Signal::STOP);
         }
