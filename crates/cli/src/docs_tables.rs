@@ -239,3 +239,25 @@ fn every_list_of_the_sources_is_found() {
     assert!(items("crates/core/src/problem.rs", "\ncodes! {\n", "\n}\n").iter().all(|it| !it.doc.is_empty()));
     assert!(rows(metrics()) > 10 && rows(problem_codes()) > 20);
 }
+
+fn is_source(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "rs")
+}
+
+/// A file is named as in ARCHITECTURE.md, by its crate and its path below `src`, or from the crate's folder.
+#[test]
+fn files_that_the_documents_name_exist() {
+    let mut missing = Vec::new();
+    for path in documents() {
+        let document = std::fs::read_to_string(&path).expect("a document");
+        // Code stands between backticks, so every second part.
+        for name in document.split('`').skip(1).step_by(2).filter(|name| is_source(name)) {
+            let Some((of, rest)) = name.split_once('/') else { continue };
+            let folder = repository().join("crates").join(of);
+            if folder.is_dir() && !folder.join("src").join(rest).is_file() && !folder.join(rest).is_file() {
+                missing.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}

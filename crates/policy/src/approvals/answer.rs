@@ -27,16 +27,8 @@ impl Approvals {
         state: ApprovalState,
         who: &Requester,
     ) -> Result<Approval, Refusal> {
-        check_prefix(text).map_err(Refusal::short_id)?;
-        let Some(row) = self.find_approval(text, who).await? else {
-            return Err(Refusal::no_such_run(format!(
-                "no approval request has the id {text:?}: list requests with `tenure approvals`"
-            )));
-        };
+        let row = self.open_request(text, who).await?;
         let id = row.approval.id.clone();
-        if row.state != ApprovalState::Pending {
-            return Err(answered_already(&row));
-        }
         if let Some(permission) = Permission::read(&row) {
             self.answer_permission(&row, permission, &Choice::Like(state), &who.to_string()).await?;
         } else if state == ApprovalState::Denied {
@@ -58,15 +50,7 @@ impl Approvals {
         option: &str,
         who: &Requester,
     ) -> Result<Approval, Refusal> {
-        check_prefix(text).map_err(Refusal::short_id)?;
-        let Some(row) = self.find_approval(text, who).await? else {
-            return Err(Refusal::no_such_run(format!(
-                "no approval request has the id {text:?}: list requests with `tenure approvals`"
-            )));
-        };
-        if row.state != ApprovalState::Pending {
-            return Err(answered_already(&row));
-        }
+        let row = self.open_request(text, who).await?;
         let Some(permission) = Permission::read(&row) else {
             return Err(Refusal::invalid(
                 "this request is about a command and has no options: allow or deny it",
@@ -77,6 +61,20 @@ impl Approvals {
             Some(row) => self.json_of(&row),
             None => Err(Refusal::internal("internal error: the approval request is gone")),
         }
+    }
+
+    /// Returns a request that the requester may answer and nobody has answered yet.
+    async fn open_request(&self, text: &str, who: &Requester) -> Result<ApprovalRow, Refusal> {
+        check_prefix(text).map_err(Refusal::short_id)?;
+        let Some(row) = self.find_approval(text, who).await? else {
+            return Err(Refusal::no_such_run(format!(
+                "no approval request has the id {text:?}: list requests with `tenure approvals`"
+            )));
+        };
+        if row.state != ApprovalState::Pending {
+            return Err(answered_already(&row));
+        }
+        Ok(row)
     }
 
     /// Approves a command and starts it. Checks everything that could prevent the start first, because an answer cannot be

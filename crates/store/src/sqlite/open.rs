@@ -211,3 +211,27 @@ fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     }
     mode.and_then(|mode| if mode == "wal" { Ok(()) } else { Err(rusqlite::Error::InvalidQuery) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::StatementStatus;
+
+    #[test]
+    fn a_cached_statement_is_planned_once_whatever_it_is_given() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let db = writer(&dir.path().join("registry.db")).expect("a registry");
+        // With these figures, a plan could depend on the value.
+        db.execute_batch(
+            "CREATE TABLE t (x INTEGER, y INTEGER); CREATE INDEX by_x ON t (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+             INSERT INTO t SELECT i / 900, i FROM n; ANALYZE;",
+        )
+        .expect("a table");
+        for value in 0..4 {
+            let mut count = db.prepare_cached("SELECT count(*) FROM t WHERE x > ?1").expect("a statement");
+            count.query_row([value], |row| row.get::<_, i64>(0)).expect("a count");
+            assert_eq!(count.get_status(StatementStatus::RePrepare), 0, "value {value}");
+        }
+    }
+}
